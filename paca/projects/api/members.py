@@ -13,7 +13,7 @@ from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
 from paca.projects.api.serializers import MemberInput, MemberRoleInput, MemberSerializer
-from paca.projects.services import members
+from paca.projects.services import members, tasks
 
 REQUIRED_PERMISSIONS = {
     "GET": "members:read",
@@ -62,6 +62,7 @@ class MemberDetail(ProjectView):
         """Change the role of a member. The answer 412 to `If-Match` has the present member as `present`."""
         given = MemberRoleInput.read(request)
         with transaction.atomic():
+            tasks.lock_project(self.project.pk)
             member = selectors.get_member(self.project, member_id)
             role = selectors.get_role(self.project, given["role_id"])
             require_unchanged(request, member, present=lambda: MemberSerializer(member).data)

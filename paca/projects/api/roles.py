@@ -13,7 +13,7 @@ from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
 from paca.projects.api.serializers import RoleInput, RoleSerializer
-from paca.projects.services import roles
+from paca.projects.services import roles, tasks
 
 REQUIRED_PERMISSIONS = {
     "GET": "roles:read",
@@ -59,6 +59,7 @@ class RoleDetail(ProjectView):
         as `present`."""
         given = RoleInput.read(request, partial=True)
         with transaction.atomic():
+            tasks.lock_project(self.project.pk)
             role = selectors.get_role(self.project, role_id)
             require_unchanged(request, role, present=lambda: RoleSerializer(role).data)
             self.require_may_grant(role)

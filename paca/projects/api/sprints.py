@@ -17,7 +17,7 @@ from paca.projects.api.task_serializers import (
     CompletionSerializer,
     SprintSerializer,
 )
-from paca.projects.services import sprints
+from paca.projects.services import sprints, tasks
 
 REQUIRED_PERMISSIONS = {
     "GET": "tasks:read",
@@ -63,6 +63,7 @@ class SprintDetail(ProjectView):
         """Change the name, the goal or the dates of a sprint."""
         given = SprintInput.read(request, partial=True)
         with transaction.atomic():
+            tasks.lock_project(self.project.pk)
             sprint = selectors.get_sprint(self.project, sprint_id)
             require_unchanged(request, sprint, present=lambda: SprintSerializer(sprint).data)
             sprints.change(sprint, by=self.member, **given)

@@ -22,7 +22,7 @@ from paca.projects.api.task_serializers import (
     TaskTypeSerializer,
 )
 from paca.projects.models import TaskStatus, TaskType
-from paca.projects.services import statuses
+from paca.projects.services import statuses, tasks
 
 Row = TypeVar("Row", TaskStatus, TaskType)
 
@@ -82,6 +82,7 @@ class StatusDetail(ProjectView):
         """Change the name or the category of a status."""
         given = StatusInput.read(request, partial=True)
         with transaction.atomic():
+            tasks.lock_project(self.project.pk)
             status = selectors.get_status(self.project, status_id)
             require_unchanged(request, status, present=lambda: StatusSerializer(status).data)
             statuses.change(status, by=self.member, **given)
@@ -144,6 +145,7 @@ class TaskTypeDetail(ProjectView):
         """Change the name of a task type."""
         given = TaskTypeInput.read(request, partial=True)
         with transaction.atomic():
+            tasks.lock_project(self.project.pk)
             kind = selectors.get_type(self.project, type_id)
             require_unchanged(request, kind, present=lambda: TaskTypeSerializer(kind).data)
             statuses.change(kind, by=self.member, **given)

@@ -64,6 +64,7 @@ class WorkspacePerson(WorkspaceOwnerView):
         present entry as `present`."""
         given: dict[str, Any] = WorkspaceRoleInput.read(request)
         with transaction.atomic():
+            workspaces.lock(workspace_id)
             entry = _get(self.get_workspace(workspace_id), entry_id)
             require_unchanged(request, entry, present=lambda: WorkspacePersonSerializer(entry).data)
             workspaces.change_role(entry, role=given["role"], by=self.person)

@@ -49,6 +49,7 @@ class WorkspaceDetail(ApiView):
         """Rename a workspace. Only its owners may. The answer 412 to `If-Match` has the present workspace
         as `present`."""
         with transaction.atomic():
+            workspaces.lock(workspace_id)
             workspace = selectors.get_workspace(self.person, workspace_id)
             if not selectors.is_workspace_owner(self.person, workspace):
                 raise NotAllowed("Only an owner of the workspace may rename it.")

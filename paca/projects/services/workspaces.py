@@ -1,5 +1,7 @@
 """Services for workspaces and their people."""
 
+from uuid import UUID
+
 from django.db import transaction
 
 from paca.accounts import audit
@@ -88,9 +90,13 @@ def remove_person(entry: WorkspaceMember, *, by: audit.HasActor) -> None:
     entry.delete()
 
 
+def lock(workspace_id: UUID) -> None:
+    """Let no other transaction change the workspace or its people until this one ends, if there is one."""
+    list(Workspace.objects.filter(pk=workspace_id).select_for_update(no_key=True))
+
+
 def _refuse_if_last_owner(entry: WorkspaceMember) -> None:
-    # The lock prevents that two owners remove one another at the same time.
-    Workspace.objects.select_for_update(no_key=True).get(pk=entry.workspace_id)
+    lock(entry.workspace_id)  # two owners must not remove one another at the same time
     owners = WorkspaceMember.objects.filter(
         workspace=entry.workspace_id, role=WorkspaceMember.Role.OWNER, user__is_active=True
     )
