@@ -39,9 +39,14 @@ def fold(text: str) -> str:
     """The words of a text with one space between them, in small letters and without accents."""
     if text.isascii():
         return _SEPARATORS.sub(" ", text.lower()).strip()
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.casefold()))
-    spaced = _ONE_UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFC", plain))
+    spaced = _ONE_UNSPACED.sub(r" \g<0> ", _plain(text))
     return _SEPARATORS.sub(" ", spaced).strip()
+
+
+def _plain(text: str) -> str:
+    """The text in small letters, without accents, and with letters for signs that stand for them, such as Ⓐ."""
+    small = unicodedata.normalize("NFKD", text.casefold()).casefold()
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", small)))
 
 
 def parse(search: str) -> list[str]:
@@ -49,7 +54,8 @@ def parse(search: str) -> list[str]:
 
     Empty if the search has no letters and no digits.
     """
-    words = _SEPARATORS.split(search[:MAX_SEARCH_CHARACTERS])
+    # As in ``fold``, what is no letter is only known in the plain text.
+    words = _SEPARATORS.split(_plain(search[:MAX_SEARCH_CHARACTERS]))
     folded = (fold(word[:MAX_WORD_CHARACTERS])[:MAX_WORD_CHARACTERS].strip() for word in words)
     return list(dict.fromkeys(word for word in folded if word))[:MAX_SEARCH_WORDS]
 

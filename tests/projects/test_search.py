@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
@@ -192,8 +192,13 @@ def test_odd_input_is_searched_like_any_other(words: str, world: World) -> None:
     find(world, words)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.text(max_size=40))
+@example("0Ⓐ")  # a letter for the index, and no letter before it is folded
+@example("e\u0301x")  # an accent of its own
+@example("0ℍ")
 def test_any_text_is_indexed_and_found_by_its_own_words(world: World, text: str) -> None:
     task = Task(project=world.project, number=7, title="t", description=text)
     search_entries.put(task)
