@@ -299,7 +299,8 @@ class ModelNoticed(Event):
 class UsageRecorded(Event):
     """The usage of one attempt of a model call, however it ended.
 
-    ``outcome`` is done, failed or cancelled. ``cost_usd`` is null if the price is unknown.
+    ``outcome`` is done, failed or cancelled. ``cost_usd`` is what the provider
+    reports, else what the price table says, and null if neither is known.
     ``seen_seq`` is the last event in the history that the model was sent. A message above it is newer
     than the reply, and comes after it in the history whatever its number.
     Tokens are null if the server did not report them; limits then count ``estimated_tokens`` and

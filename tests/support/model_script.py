@@ -57,6 +57,7 @@ class Scripted:
     tokens_per_second: float = 0
     first_token_ms: float = 0
     input_tokens: int = 0
+    cost_usd: float | None = None  # what the server says that it cost, as OpenRouter does
 
     def __add__(self, other: "Scripted") -> "Scripted":
         return replace(
@@ -69,6 +70,9 @@ class Scripted:
     def slowly(self, *, tps: float = 0, ftd: float = 0) -> Self:
         """The same reply, with ``tps`` tokens a second and the first one after ``ftd`` milliseconds."""
         return replace(self, tokens_per_second=tps, first_token_ms=ftd)
+
+    def costing(self, dollars: float) -> Self:
+        return replace(self, cost_usd=dollars)
 
     def stopping(self, reason: str) -> Self:
         return replace(self, stop=reason)

@@ -176,9 +176,11 @@ def whole(reply: Scripted, model: str = "gpt-test", *, grain: int = 4) -> bytes:
 
 def closing(reply: Scripted, prompt_tokens: int = 100) -> bytes:
     stop = STOPS.get(reply.stop, reply.stop) or ("tool_calls" if reply.calls else "stop")
-    usage = {
+    usage: dict[str, Any] = {
         "prompt_tokens": reply.input_tokens or prompt_tokens,
         "completion_tokens": max(1, sum(len(str(part)) for part in reply.parts) // 4),
     }
+    if reply.cost_usd is not None:
+        usage["cost"] = reply.cost_usd
     last = frame({"id": "chatcmpl-test", "choices": [], "usage": usage})
     return chunk({}, stop) + last + b"data: [DONE]\n\n"

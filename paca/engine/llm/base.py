@@ -120,11 +120,16 @@ class Request:
         return replace(self, messages=other.messages) == other
 
 
+# Digits of a dollar that a cost keeps: all of the cost of one token, and sums of costs stay exact.
+COST_DIGITS = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The tokens of one attempt. ``input`` excludes tokens read from or written to a cache.
 
     ``estimated``: the server reported no usage. Limits use the estimate; no page shows it.
+    ``reported_usd`` is the cost in US dollars that the provider reported, if it reports costs.
     """
 
     input: int = 0
@@ -132,6 +137,7 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0
     estimated: bool = False
+    reported_usd: float | None = None
 
 
 class StopReason(StrEnum):

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from paca.engine.llm import providers
-from paca.engine.llm.base import Usage
+from paca.engine.llm.base import COST_DIGITS, Usage
 
 # The date on which this table was last compared with the provider's price page.
 PRICES_AS_OF = "2026-11-27"
@@ -100,11 +100,15 @@ TARIFFS = MappingProxyType(
 def cost_usd(model: str, usage: Usage, *, base_url: str = "") -> float | None:
     """The cost of the tokens in US dollars, or None if the price is unknown.
 
-    The tables hold the providers' own prices. Behind another base URL another price applies.
+    A cost that the provider reported wins. The tables hold the providers' own prices. Behind another
+    base URL another price applies.
     """
+    # guard: engine-reported-cost-wins
+    if usage.reported_usd is not None:
+        return usage.reported_usd
     tariff = None if base_url else TARIFFS.get(model) or _listed_tariff(model)
     cost = None if tariff is None else tariff.cost(usage)
-    return None if cost is None else float(cost)
+    return None if cost is None else round(float(cost), COST_DIGITS)
 
 
 def _listed_tariff(model: str) -> Tariff | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from paca.common.text import to_storable
+from paca.engine.llm.base import COST_DIGITS
 from paca.engine.llm.model_errors import StreamBroken
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
@@ -18,6 +19,7 @@ TEXT_BODY = "text_body"  # marks the event for a body that is a text or a page
 FIELD = re.compile(rb"[A-Za-z][\w-]*:|:|$")  # a field of an event, a comment or an empty line
 MAX_NAME_CHARACTERS = 64
 MAX_TOKENS = 10**9
+MAX_COST_USD = 10_000.0  # of one call: a larger figure is no cost in dollars
 MAX_DEPTH = 100  # of nested objects and lists
 _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -221,6 +223,31 @@ def token_count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value <= MAX_TOKENS else None
+
+
+def cost_usd(usage: dict[str, Any]) -> float | None:
+    """The dollars that a reported usage names as its cost; None if it names none, or no sum of money.
+
+    OpenRouter and gateways of litellm report ``cost``. With a key of one's own (``is_byok``),
+    OpenRouter's is only its fee, and the provider's bill stands beside it.
+    """
+    cost = usage.get("cost")
+    if isinstance(cost, dict):  # Perplexity names the parts of the sum too
+        cost = cost.get("total_cost")
+    cost = _dollars(cost)
+    if cost is None or not usage.get("is_byok"):
+        return cost
+    details = usage.get("cost_details")
+    bill = _dollars(details.get("upstream_inference_cost") if isinstance(details, dict) else None)
+    # guard: engine-own-key-costs-the-bill-too
+    return None if bill is None else round(cost + bill, COST_DIGITS)
+
+
+def _dollars(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # guard: engine-reported-cost-is-money
+    return round(float(value), COST_DIGITS) if 0 <= value <= MAX_COST_USD else None
 
 
 def _is_too_deep(found: dict[str, Any]) -> bool:

@@ -40,7 +40,7 @@ def block(kind: str, start: dict[str, Any], *deltas: dict[str, Any], index: int 
     return b"".join([*parts, frame("content_block_stop", index=index)])
 
 
-def ending(stop: str | None, **usage: int) -> bytes:
+def ending(stop: str | None, **usage: float) -> bytes:
     delta = {"stop_reason": stop}
     return frame("message_delta", delta=delta, usage=usage) + frame("message_stop")
 
@@ -303,3 +303,10 @@ def test_event_reader_refuses_an_endless_event():
 def test_scripted_reply_may_have_broken_arguments():
     broken = Scripted((Call("bash", {}, raw='{"command": tru'),))
     assert read(dialect.whole(broken)).calls[0].problem
+
+
+def test_usage_has_the_cost_that_a_gateway_reports():
+    end = ending("end_turn", output_tokens=12, cost=5.52e-05)
+    assert (
+        read(frame("message_start", message={}) + words("x") + end).usage.reported_usd == 5.52e-05
+    )

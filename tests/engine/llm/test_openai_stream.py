@@ -101,3 +101,24 @@ def test_openai_usage_with_impossible_counts_is_estimated(count):
     assert not read(sound).usage.estimated
     (before, after) = sound.split(b'"prompt_tokens":100')
     assert read(before + b'"prompt_tokens":' + count + after).usage.estimated
+
+
+@pytest.mark.parametrize(
+    ("facts", "dollars"),
+    [
+        (b'"cost":0.00125', 0.00125),
+        (b'"cost":0', 0.0),
+        (b'"cost":{"total_cost":0.5,"currency":"USD"}', 0.5),  # Perplexity
+        (b'"cost":0.01,"is_byok":true,"cost_details":{"upstream_inference_cost":0.2}', 0.21),
+        (b'"cost":0.3,"is_byok":false,"cost_details":{"upstream_inference_cost":0.2}', 0.3),
+        (b'"cost":0.01,"is_byok":true', None),
+        (b'"cost":0.01,"is_byok":true,"cost_details":[]', None),
+        *((b'"cost":' + odd, None) for odd in (b"-1", b"true", b'"1"', b"null", b"[1]", b"{}")),
+        *((b'"cost":' + odd, None) for odd in (b"NaN", b"1e400", b"1" + b"0" * 400)),
+    ],
+)
+def test_openai_usage_has_the_cost_that_the_server_reports(facts, dollars):
+    (before, after) = dialect.whole(says("Hello")).split(b'"prompt_tokens":100')
+    usage = read(before + b'"prompt_tokens":100,' + facts + after).usage
+    assert usage.reported_usd == dollars
+    assert not usage.estimated

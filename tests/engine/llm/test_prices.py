@@ -32,6 +32,19 @@ def test_price_behind_another_base_url_is_unknown():
     assert cost_usd("anthropic/claude-opus-5-5", Usage(input=1), base_url="http://gateway") is None
 
 
+@pytest.mark.parametrize("base_url", ["", "http://gateway"])
+def test_cost_that_the_provider_reports_wins_over_the_table(base_url):
+    usage = Usage(input=MILLION, reported_usd=0.125)
+    assert cost_usd("anthropic/claude-opus-5-5", usage, base_url=base_url) == 0.125
+    assert cost_usd("any/model", Usage(reported_usd=0.0)) == 0.0
+
+
+def test_costs_keep_ten_digits_so_that_sums_of_them_are_exact():
+    costs = [cost_usd("anthropic/claude-haiku-5-5", Usage(cache_write=n)) for n in range(1, 200)]
+    assert all(cost == round(cost, 10) for cost in costs)
+    assert round(sum(costs), 10) == round(sum(reversed(costs)), 10) == round(0.125e-6 * 19_900, 10)
+
+
 def test_price_of_a_long_prompt_differs_if_the_provider_lists_one():
     model = "anthropic/claude-haiku-5-5"
     short = Usage(input=50_000, cache_read=50_000)

@@ -56,6 +56,7 @@ class ReplyAssembler:
         self.reply: Reply | None = None
         self._blocks: dict[int, _PartialBlock] = {}
         self._usage: dict[str, int] = {}
+        self._reported_usd: float | None = None  # only a gateway reports it
         self._stop: str | None = None
 
     def take(self, event: dict[str, Any]) -> list[Chunk]:
@@ -141,6 +142,8 @@ class ReplyAssembler:
         for name, reported in (usage or {}).items():
             if (count := strict_parsing.token_count(reported)) is not None:
                 self._usage[name] = count
+        if (cost := strict_parsing.cost_usd(usage or {})) is not None:
+            self._reported_usd = cost
         return UsageSeen(self.usage)
 
     @property
@@ -151,6 +154,7 @@ class ReplyAssembler:
             output=count("output_tokens", 0),
             cache_read=count("cache_read_input_tokens", 0),
             cache_write=count("cache_creation_input_tokens", 0),
+            reported_usd=self._reported_usd,
         )
 
     def _finish(self) -> Reply:

@@ -276,4 +276,5 @@ def usage_of(reported: dict[str, Any]) -> Usage | None:
         output=completion,
         cache_read=read,
         cache_write=written,
+        reported_usd=strict_parsing.cost_usd(reported),
     )
