@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import DatabaseError, transaction
+
 from paca import events
+from paca.common import database_errors
+from paca.common.best_effort import tolerated
 from paca.conversations import sandbox_lifecycle
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
@@ -164,36 +169,59 @@ def claim_messages(cursor: Any, context: WriteContext) -> None:
 
 @_projects(ModelCallStarted)
 def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteContext) -> None:
-    cursor.execute(
-        "INSERT INTO conversations_modelcall (id, conversation_id, turn, attempt, model, status,"
-        " input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, epoch, started_at)"
-        " VALUES (%s, %s, %s, %s, %s, %s, 0, 0, 0, 0, %s, %s)",
-        [
-            uuid_parameter(entry.call_id),
-            uuid_parameter(context.conversation_id),
-            context.turn,
-            entry.attempt,
-            entry.model,
-            ModelCallStatus.STARTED.value,
-            context.epoch,
-            datetime_parameter(context.now),
-        ],
-    )
+    with _usage_tracking():
+        cursor.execute(
+            "INSERT INTO conversations_modelcall (project_id, agent_id, id, conversation_id,"
+            " purpose, turn, attempt, model, status, epoch, started_at, input_tokens,"
+            " output_tokens, cache_read_tokens, cache_write_tokens)"
+            " SELECT project_id, agent_id, %s, id, %s, %s, %s, %s, %s, %s, %s, 0, 0, 0, 0"
+            " FROM conversations_conversation WHERE id = %s",
+            [
+                uuid_parameter(entry.call_id),
+                entry.purpose,
+                context.turn,
+                entry.attempt,
+                entry.model,
+                ModelCallStatus.STARTED.value,
+                context.epoch,
+                datetime_parameter(context.now),
+                uuid_parameter(context.conversation_id),
+            ],
+        )
 
 
 @_projects(events.UsageRecorded)
 def _usage_recorded(event: events.UsageRecorded, cursor: Any, context: WriteContext) -> None:
-    _MODEL_CALL.move(
-        cursor,
-        ModelCallStatus(event.outcome),
-        where={"id": uuid_parameter(event.call_id)},
-        input_tokens=event.input,
-        output_tokens=event.output,
-        cache_read_tokens=event.cache_read,
-        cache_write_tokens=event.cache_write,
-        cost_usd=event.cost_usd,
-        finished_at=datetime_parameter(context.now),
-    )
+    with _usage_tracking():
+        _MODEL_CALL.move(
+            cursor,
+            ModelCallStatus(event.outcome),
+            where={"id": uuid_parameter(event.call_id)},
+            input_tokens=event.input,
+            output_tokens=event.output,
+            cache_read_tokens=event.cache_read,
+            cache_write_tokens=event.cache_write,
+            cost_usd=event.cost_usd,
+            finished_at=datetime_parameter(context.now),
+        )
+
+
+@contextmanager
+def _usage_tracking() -> Iterator[None]:
+    """Statements on rows of model calls. If the database refuses one, the log is stored all the same.
+
+    The failure is logged and counted; the event keeps the usage. A database that is away or full fails
+    the log too, so it is not tolerated here.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except database_errors.UNAVAILABLE_ERRORS:
+        raise
+    except DatabaseError:
+        # guard: usage-failure-of-a-row-is-counted
+        with tolerated("usage"):
+            raise
 
 
 @_projects(events.ToolCalled)

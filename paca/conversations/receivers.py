@@ -7,16 +7,20 @@ from uuid import UUID
 from django.db import transaction
 from django.dispatch import receiver
 
+from paca.agents.models import Agent
 from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.conversations import selectors, services
 from paca.conversations.models import PendingKind, StopReason
-from paca.conversations.services import delivery
+from paca.conversations.services import delivery, model_calls
+from paca.engine.llm.base import Usage
 from paca.projects.models import Comment, Member, Task
 from paca.projects.signals import (
     agent_states_asked,
     member_mentioned,
     members_changed,
+    model_call_ended,
+    model_call_started,
     project_changed,
     task_assigned,
     task_unassigned,
@@ -78,6 +82,20 @@ def _is_same(member: Member, by: Member | None) -> bool:
 def on_agent_states_asked(task_ids: Collection[UUID], **_: Any) -> dict[UUID, dict[str, Any]]:
     """The states of the agents that work on these tasks, by task, in one query."""
     return selectors.agent_states(task_ids)
+
+
+@receiver(model_call_started)
+def on_model_call_started(call_id: UUID, agent: Agent, purpose: str, **_: Any) -> None:
+    """Store the row of a model call outside a conversation."""
+    model_calls.begin(call_id, agent=agent, purpose=purpose)
+
+
+@receiver(model_call_ended)
+def on_model_call_ended(
+    call_id: UUID, agent: Agent, usage: Usage | None, failed: bool, **_: Any
+) -> None:
+    """Store what the call took."""
+    model_calls.end(call_id, agent=agent, usage=usage, failed=failed)
 
 
 def _tell_pages(project_id: UUID, noun: str, key: Any, **facts: Any) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paca import events
+from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
 from paca.engine import limits
 from paca.engine.context.history import HISTORY_FORM, History
@@ -275,7 +276,10 @@ class _ModelCall:
 
 def _usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
     """Tokens and cost as fields of ``UsageRecorded``. Null means that the provider did not tell."""
-    cost = 0.0 if profile.demo else cost_usd(profile.model, usage, base_url=profile.base_url)
+    cost: float | None = None
+    # guard: usage-failure-of-a-price-is-tolerated
+    with tolerated("usage"):
+        cost = 0.0 if profile.demo else cost_usd(profile.model, usage, base_url=profile.base_url)
     if usage.estimated:
         unknown = dict.fromkeys(("input", "output", "cache_read", "cache_write", "cost_usd"))
         tokens = usage.input + usage.output

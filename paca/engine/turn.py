@@ -120,11 +120,15 @@ def _repair(error: ModelError, profile: AgentProfile) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallStarted:
-    """The start of an attempt to get a reply. It becomes a row of ``ModelCall`` and no event."""
+    """The start of an attempt to get a reply. It becomes a row of ``ModelCall`` and no event.
+
+    ``purpose`` is one of ``ModelCallPurpose``.
+    """
 
     call_id: str
     model: str
     attempt: int = 1
+    purpose: str = "turn"
 
 
 LogEntry = Event | ModelCallStarted

@@ -30,6 +30,14 @@ member_mentioned = Signal()
 # facts (optional; more of the frame, such as the task of a comment).
 project_changed = Signal()
 
+# A model is about to be called outside a conversation, so that its cost is counted all the same.
+# Arguments: call_id, agent, purpose (of ModelCallPurpose).
+model_call_started = Signal()
+
+# Such a call has ended. Arguments: call_id, agent, usage (what the engine counted; None if the model was not
+# asked), failed.
+model_call_ended = Signal()
+
 # The API shows tasks. A receiver returns {task id: agent state}, for those that an agent works on.
 # Arguments: task_ids. An agent state is {conversation, agent, status, activity} as CONTRACTS says.
 agent_states_asked = Signal()

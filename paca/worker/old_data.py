@@ -1,4 +1,4 @@
-"""Removes data that is older than its keep time, and expired sign-ins, each hour, in a task of the worker."""
+"""Removes old data and expired sign-ins, and marks lost model calls, each hour, in a task of the worker."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from paca.accounts.services import people
 from paca.common.best_effort import tolerated
 from paca.conversations import retention
+from paca.conversations.services import model_calls
 from paca.worker.database import Database
 
 logger = logging.getLogger(__name__)
@@ -27,8 +28,12 @@ async def remove_repeatedly(database: Database, is_draining: Callable[[], bool])
 
 
 async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
-    """Remove expired sign-ins, and data by the configured keep times; stops at the next conversation if the worker drains."""
+    """Remove expired sign-ins, mark lost model calls, and remove data by the configured keep times.
+
+    It stops at the next conversation if the worker drains.
+    """
     await database.call(people.remove_expired_sign_ins)
+    await database.call(model_calls.mark_lost_as_abandoned)
     removed = await database.call(
         retention.remove_old_data,
         retention.KeepTimes.from_settings(),

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 
+from paca.common.best_effort import tolerated
 from paca.conversations.models import ModelCall, ModelCallStatus, Turn
 
 TOKENS = ("input", "output", "cache_read", "cache_write")
@@ -15,7 +17,17 @@ RECORDED = (ModelCallStatus.DONE, ModelCallStatus.FAILED, ModelCallStatus.CANCEL
 
 
 def measure(conversation_id: UUID, number: int) -> dict[str, Any]:
-    """The facts ``seconds`` and ``usage`` of ``TurnFinished``."""
+    """The facts ``seconds`` and ``usage`` of ``TurnFinished``; none if they cannot be read.
+
+    A turn ends whatever becomes of its totals: a failure is logged and counted.
+    """
+    # guard: usage-failure-of-totals-is-tolerated
+    with tolerated("usage"), transaction.atomic():
+        return _measure(conversation_id, number)
+    return {}
+
+
+def _measure(conversation_id: UUID, number: int) -> dict[str, Any]:
     started = Turn.objects.filter(conversation=conversation_id, number=number)
     at = started.values_list("started_at", flat=True).first()
     calls = ModelCall.objects.filter(

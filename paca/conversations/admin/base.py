@@ -46,7 +46,7 @@ class ConversationRowAdmin(SearchByIdAdmin):
     """Rows that belong to a conversation. Its id finds them too."""
 
     ids: ClassVar[tuple[str, ...]] = ("pk", "conversation")
-    list_select_related = ("conversation",)
+    list_select_related: ClassVar[tuple[str, ...]] = ("conversation",)
 
 
 def format_seconds(start: datetime | None, end: datetime | None) -> str:

@@ -72,8 +72,9 @@ class ModelCallAdmin(ConversationRowAdmin):
 
     list_display = (
         "started_at",
+        "project",
         "conversation",
-        "turn",
+        "purpose",
         "model",
         "attempt",
         "status",
@@ -81,11 +82,13 @@ class ModelCallAdmin(ConversationRowAdmin):
         "cost",
         "seconds",
     )
-    list_filter = ("status", "model")
+    list_filter = ("status", "purpose", "model")
+    list_select_related = ("conversation", "project")
     search_fields = ("model", "conversation__title")
     ordering = ("-started_at",)
     fields = (
-        "conversation",
+        ("project", "agent"),
+        ("conversation", "purpose"),
         "model",
         ("status", "cost"),
         ("turn", "attempt"),

@@ -1,6 +1,6 @@
 """The tables of conversations: log, inbox, calls, workers and sandboxes."""
 
-from paca.conversations.models.calls import ModelCall, ToolCall
+from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.conversation import (
     COMMENTED_TYPES,
     ChatSession,
@@ -35,6 +35,7 @@ __all__ = [
     "FullOutput",
     "FullOutputPart",
     "ModelCall",
+    "ModelCallPurpose",
     "ModelCallStatus",
     "PendingKind",
     "PendingTrigger",

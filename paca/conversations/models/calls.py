@@ -5,16 +5,40 @@ from django.db.models import Q
 
 from paca.conversations.models.conversation import Conversation
 from paca.conversations.models.statuses import ModelCallStatus, ToolCallState
+from paca.projects.models import Project
+
+
+class ModelCallPurpose(models.TextChoices):
+    """What a model is called for: a turn's step, or one of the works around it."""
+
+    TURN = "turn"
+    TITLE = "title"
+    COMPACTION = "compaction"
+    HELPER = "helper"
+    CONNECTION_TEST = "connection_test"
 
 
 class ModelCall(models.Model):
-    """One attempt to get a reply from a model. Unknown tokens and costs are null."""
+    """One attempt to get a reply from a model. Unknown tokens and costs are null.
+
+    A call outside a conversation, such as a connection test, has no ``conversation`` and no ``turn``. The
+    row stays when its conversation is deleted: it says what was paid, and nothing that was said.
+    """
 
     id = models.UUIDField(primary_key=True, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    agent = models.ForeignKey("agents.Agent", on_delete=models.PROTECT, related_name="+")
     conversation = models.ForeignKey(
-        Conversation, on_delete=models.CASCADE, related_name="model_calls"
+        Conversation,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="model_calls",
     )
-    turn = models.PositiveIntegerField()
+    purpose = models.CharField(
+        max_length=20, choices=ModelCallPurpose.choices, default=ModelCallPurpose.TURN
+    )
+    turn = models.PositiveIntegerField(null=True, blank=True)
     attempt = models.PositiveIntegerField(default=1)
     model = models.CharField(max_length=200)
     status = models.CharField(
@@ -25,15 +49,23 @@ class ModelCall(models.Model):
     cache_read_tokens = models.BigIntegerField(default=0, null=True)
     cache_write_tokens = models.BigIntegerField(default=0, null=True)
     cost_usd = models.FloatField(null=True)
-    epoch = models.BigIntegerField()
+    epoch = models.BigIntegerField(default=0)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
+        indexes = [
+            # A usage report reads one project and some days; it has thousands of calls a day.
+            models.Index(fields=["project", "started_at"], name="model_call_of_day"),
+        ]
         constraints = [
             models.CheckConstraint(
                 name="model_call_status_is_known", condition=Q(status__in=ModelCallStatus.values)
-            )
+            ),
+            models.CheckConstraint(
+                name="model_call_purpose_is_known",
+                condition=Q(purpose__in=ModelCallPurpose.values),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paca.common import clock
 from paca.common.text import to_storable
 from paca.engine.llm import http_pool, own_parameters, providers, server_words
-from paca.engine.llm.base import Message, Reply, Request, Text, ToolSpec
+from paca.engine.llm.base import Message, Reply, Request, Text, ToolSpec, Usage, UsageSeen
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.model_errors import (
@@ -51,7 +51,8 @@ MAX_LIST_BYTES = 4 * 1024 * 1024
 class ConnectionCheck:
     """The result of the check. ``code`` is the code of the error, or empty if the model answered.
 
-    ``models`` are the models that the server at the base URL lists, if it has a list.
+    ``models`` are the models that the server at the base URL lists, if it has a list. ``usage`` is that
+    of the model call; None if the model was not asked.
     """
 
     works: bool
@@ -59,6 +60,7 @@ class ConnectionCheck:
     code: str = ""
     seconds: float = 0.0
     models: tuple[str, ...] = ()
+    usage: Usage | None = None
 
 
 async def check_connection(
@@ -188,16 +190,22 @@ async def _call_model(
     )
     limits = OWN_SERVER_LIMITS if is_own_server(model, base_url) else LIMITS
     began = clock.monotonic()
+    usage: Usage | None = None
     try:
         # The pool is closed here, since the event loop may end with this call.
         async with http_pool.new_pool() as http:
             llm = open_llm(model, base_url=base_url, api_key=api_key, limits=limits, http=http)
+            usage = Usage()
             async for chunk in llm.stream(request):
+                if isinstance(chunk, Reply | UsageSeen):
+                    usage = chunk.usage
                 if isinstance(chunk, Reply):
                     break
     except ModelError as error:
-        return ConnectionCheck(False, _detail(error), error.code, clock.monotonic() - began)
+        seconds = clock.monotonic() - began
+        return ConnectionCheck(False, _detail(error), error.code, seconds, usage=usage)
     finally:
         await http_pool.close_connections()
     seconds = clock.monotonic() - began
-    return ConnectionCheck(True, f"{model} answered in {seconds:.1f} s.", seconds=seconds)
+    answered = f"{model} answered in {seconds:.1f} s."
+    return ConnectionCheck(True, answered, seconds=seconds, usage=usage)

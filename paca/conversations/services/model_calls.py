@@ -1,0 +1,57 @@
+"""Rows of model calls outside conversations, such as connection tests. The store writes all others."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.utils import timezone
+
+from paca.agents.models import Agent
+from paca.conversations.models import ModelCall, ModelCallPurpose, ModelCallStatus
+from paca.engine.llm.base import Usage
+from paca.engine.llm.prices import cost_usd
+
+# Longer than any call outside a conversation may take.
+LOST_AFTER = timedelta(minutes=10)
+
+
+def begin(call_id: UUID, *, agent: Agent, purpose: str) -> None:
+    """Store that this model call begins, before its request is sent. Raises ``ValueError`` for an unknown purpose."""
+    ModelCall.objects.create(
+        id=call_id,
+        project_id=agent.project_id,
+        agent=agent,
+        purpose=ModelCallPurpose(purpose),
+        model=agent.model,
+        started_at=timezone.now(),
+    )
+
+
+def end(call_id: UUID, *, agent: Agent, usage: Usage | None, failed: bool) -> None:
+    """Store how the call ended and what it cost. A call without ``usage`` was not made, and its row goes."""
+    row = ModelCall.objects.filter(pk=call_id, status=ModelCallStatus.STARTED)
+    if usage is None:
+        row.delete()
+        return
+    told = not usage.estimated
+    row.update(
+        status=ModelCallStatus.FAILED if failed else ModelCallStatus.DONE,
+        input_tokens=usage.input if told else None,
+        output_tokens=usage.output if told else None,
+        cache_read_tokens=usage.cache_read if told else None,
+        cache_write_tokens=usage.cache_write if told else None,
+        cost_usd=cost_usd(agent.model, usage, base_url=agent.base_url) if told else None,
+        finished_at=timezone.now(),
+    )
+
+
+def mark_lost_as_abandoned() -> int:
+    """Mark calls outside conversations whose process has died, so that usage shows them; gives their number.
+
+    The calls of a conversation are marked by the worker that takes it over.
+    """
+    lost = ModelCall.objects.filter(
+        conversation=None,
+        status=ModelCallStatus.STARTED,
+        started_at__lt=timezone.now() - LOST_AFTER,
+    )
+    return lost.update(status=ModelCallStatus.ABANDONED, finished_at=timezone.now())
