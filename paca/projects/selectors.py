@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 
 from paca.accounts.models import User
 from paca.common.errors import Invalid, NotFound
+from paca.projects import permissions
 from paca.projects.models import (
     Attachment,
     Member,
@@ -35,6 +36,19 @@ def get_membership(user: User, project_id: UUID | str) -> Member:
         )
     except (Member.DoesNotExist, ValidationError):
         raise NotFound from None
+
+
+def projects_allowing(person: User, permission: str) -> tuple[UUID, ...]:
+    """The ids of the projects in which the person's role covers the permission."""
+    if not person.is_active:
+        return ()
+    found = Member.objects.live().filter(user=person, project__deleted_at=None)
+    # guard: projects-are-those-that-allow
+    return tuple(
+        member.project_id
+        for member in found.select_related("role")
+        if permissions.allows(member, permission)
+    )
 
 
 def get_member(project: Project, member_id: UUID) -> Member:

@@ -27,6 +27,7 @@ TABLE = {
     "agents:write":          (1, 1, 0, 0, 0),
     "conversations:read":    (1, 1, 1, 1, 1),
     "conversations:write":   (1, 1, 1, 0, 1),
+    "usage:read":            (1, 1, 1, 1, 1),
 }  # fmt: skip
 ROLES = (
     permissions.OWNER,

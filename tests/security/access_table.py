@@ -257,6 +257,12 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/settings/": (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/team/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/usage/":  (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    # -- usage and cost; test_usage.py tests which projects and days it shows ------------------
+    "GET /api/v1/usage/":              (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    "GET /api/v1/usage.csv":           (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    f"GET {P}usage/":                  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {P}usage.csv":               (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     "GET /projects/{project}/agents/new/":
                                        (302, 404, 403, 403, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/agents/{agent_id}/settings/":

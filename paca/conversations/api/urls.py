@@ -9,6 +9,7 @@ from paca.conversations.api import (
     instructions,
     log,
     preview,
+    usage,
     workers,
 )
 
@@ -50,6 +51,8 @@ task = [
 urlpatterns = [
     path("events/schema/", event_schema.schema, name="event-schema"),
     path("workers/", workers.Workers.as_view(), name="workers"),
+    path("usage/", usage.ProjectsUsage.as_view(), name="usage-of-projects"),
+    path("usage.csv", usage.ProjectsUsageFile.as_view(), name="usage-of-projects-csv"),
     path(
         "projects/<uuid:project>/",
         include(
@@ -65,6 +68,8 @@ urlpatterns = [
                     instructions.Execute.as_view(),
                     name="agent-execute",
                 ),
+                path("usage/", usage.ProjectUsage.as_view(), name="usage"),
+                path("usage.csv", usage.ProjectUsageFile.as_view(), name="usage-csv"),
                 path("tasks/<int:number>/", include(task)),
                 path("conversations/", conversations.Conversations.as_view(), name="conversations"),
                 path("conversations/<uuid:conversation_id>/", include(conversation)),
