@@ -20,6 +20,7 @@ PAGES = (
     ("docs", "Docs", "file-text"),
     ("agents", "Agents", "bot"),
     ("team", "Team", "users"),
+    ("usage", "Usage", "chart-column"),
     ("project_settings", "Settings", "settings"),
     ("inbox", "Inbox", "inbox"),
 )

@@ -13,6 +13,7 @@ from paca.web.views import (
     styleguide,
     tasks,
     team,
+    usage,
     workspace,
 )
 
@@ -32,6 +33,7 @@ urlpatterns = [
         name="project_settings",
     ),
     path("projects/<uuid:project>/team/", team.team, name="team"),
+    path("projects/<uuid:project>/usage/", usage.usage_page, name="usage"),
     path("projects/<uuid:project>/board/", tasks.board, name="board"),
     path("projects/<uuid:project>/tasks/<int:number>/", tasks.task, name="task"),
     path("projects/<uuid:project>/agents/", pages.agent_list, name="agents"),

@@ -7,9 +7,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from paca import events
+from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.conversations import services, store
-from paca.conversations.models import Conversation, Trigger
+from paca.conversations.models import Conversation, ModelCall, Trigger
 from paca.engine.turn import ModelCallStarted, TurnOutcome
 from paca.projects.models import Member, Project, Task, TaskAssignee
 from paca.projects.services import projects
@@ -81,9 +82,46 @@ def big_board(count: int) -> UUID:
     return project.pk
 
 
+def used_project() -> UUID:
+    """A new project of the admin whose five agents have called models on the last 14 days."""
+    me = Member.objects.get(project__name="Demo", user__username="admin")
+    project = projects.create(me.project.workspace, "Harbor", by=me.user)
+    owner, role = project.members.get(), project.roles.get(name="Agent")
+    models = ("anthropic/claude-sonnet-5-5", "anthropic/claude-opus-5-5", "openrouter/any/model")
+    calls = []
+    for number, name in enumerate(("Rosa", "Theo", "Milo", "Ines", "Juno")):
+        model = "vllm/qwen3-32b" if name == "Juno" else models[number % 3]
+        agent = agents.create(
+            project, name=name, handle=name.lower(), model=model, role=role, by=owner
+        )
+        for day in range(14):
+            for turn in range((14 - day * 5 % 11) // (number + 1) + 1):
+                calls.append(_call(agent, day, turn, number))
+    ModelCall.objects.bulk_create(calls)
+    return project.pk
+
+
+def _call(agent: Agent, day: int, turn: int, number: int) -> ModelCall:
+    moment = timezone.now() - timedelta(days=day)
+    return ModelCall(
+        id=uuid4(),
+        project_id=agent.project_id,
+        agent=agent,
+        model=agent.model,
+        purpose="connection_test" if turn == 5 else "turn",
+        status=("done", "done", "done", "failed", "cancelled")[turn % 5],
+        input_tokens=4_000 + 100 * turn,
+        output_tokens=700,
+        cache_read_tokens=60_000 - 9_000 * number,
+        started_at=moment,
+        finished_at=moment,
+        cost_usd=None if agent.name == "Juno" else round(0.61 / (number + 1), 10),
+    )
+
+
 def delete_project(key: str) -> None:
     project = Project.objects.get(pk=key)
-    projects.delete(project, by=project.members.get())
+    projects.delete(project, by=project.members.get(kind="human"))
 
 
 def end_long_run(conversation_id: str) -> None:

@@ -39,7 +39,7 @@ def test_axe_finds_nothing_on_any_page(
     project = conversation.split("/conversations/")[0]
     for path in (
         *("/", "/agents/", "/conversations/", "/board/", "/board/?view=list", "/docs/", "/team/"),
-        *("/inbox/", "/agents/new/", "/settings/"),
+        *("/inbox/", "/agents/new/", "/settings/", "/usage/"),
     ):
         page.goto(project + path)
         page.wait_for_load_state("networkidle")

@@ -39,9 +39,73 @@ class Mutant:
 
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
+OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TASKS = "tests/projects/test_tasks.py"
+USAGE = "tests/conversations/test_usage.py"
+USAGE_FAULTS = "tests/conversations/test_usage_faults.py"
 MUTANTS = (
+    Mutant(
+        "engine-reported-cost-wins",
+        never,
+        (
+            "tests/engine/llm/test_prices.py::test_cost_that_the_provider_reports_wins_over_the_table",
+        ),
+    ),
+    Mutant(
+        "engine-own-key-costs-the-bill-too",
+        value("cost"),
+        (f"{OPENAI_STREAM}::test_openai_usage_has_the_cost_that_the_server_reports",),
+    ),
+    Mutant(
+        "engine-reported-cost-is-money",
+        value("float(value)"),
+        (f"{OPENAI_STREAM}::test_openai_usage_has_the_cost_that_the_server_reports",),
+    ),
+    Mutant(
+        "usage-failure-of-a-row-is-counted",
+        removed,
+        (f"{USAGE_FAULTS}::test_log_is_stored_whatever_becomes_of_the_row_of_a_call",),
+    ),
+    Mutant(
+        "usage-failure-of-a-price-is-tolerated",
+        removed,
+        (f"{USAGE_FAULTS}::test_price_that_cannot_be_found_leaves_the_cost_unknown",),
+    ),
+    Mutant(
+        "usage-failure-of-totals-is-tolerated",
+        last_context_dropped,
+        (f"{USAGE_FAULTS}::test_turn_ends_without_totals_if_they_cannot_be_read",),
+        on_services=True,
+    ),
+    Mutant(
+        "usage-failure-of-a-test-is-tolerated",
+        removed,
+        (f"{USAGE_FAULTS}::test_connection_test_succeeds_if_it_cannot_be_counted",),
+    ),
+    Mutant(
+        "usage-unknown-cost-is-not-zero",
+        value("self.priced_cost_usd"),
+        (f"{USAGE}::test_report_has_the_sums_of_each_group_and_their_total",),
+    ),
+    Mutant(
+        "usage-csv-holds-no-formula",
+        value("text"),
+        (f"{USAGE}::test_csv_has_no_text_that_a_spreadsheet_would_run",),
+    ),
+    Mutant(
+        "usage-page-says-what-is-not-priced",
+        always,
+        (
+            "tests/web/test_usage_page.py"
+            "::test_page_flags_calls_without_a_price_and_never_shows_them_as_zero",
+        ),
+    ),
+    Mutant(
+        "projects-are-those-that-allow",
+        filter_dropped,
+        (f"{USAGE}::test_usage_of_all_projects_has_those_whose_role_allows_it",),
+    ),
     Mutant(
         "task-names-rows-of-its-project",
         never,

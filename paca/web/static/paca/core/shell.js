@@ -83,6 +83,7 @@ keys("Everywhere", [
   ["g d", "Go to the docs", () => follow("[data-go=d]")],
   ["g a", "Go to agents", () => follow("[data-go=a]")],
   ["g t", "Go to the team", () => follow("[data-go=t]")],
+  ["g u", "Go to usage", () => follow("[data-go=u]")],
   ["g s", "Go to the settings", () => follow("[data-go=s]")],
   ["j", "Next", () => move(1)],
   ["k", "Previous", () => move(-1)],
