@@ -217,8 +217,10 @@ def _resume(access: ConversationAccess, _command: Command) -> dict[str, Any]:
     return {}
 
 
-def _continue(access: ConversationAccess, _command: Command) -> dict[str, Any]:
-    services.continue_(access.conversation, by=access.member)
+def _continue(access: ConversationAccess, command: Command) -> dict[str, Any]:
+    # A page sends a command again if the connection was lost before its answer.
+    key = command.client_id
+    services.continue_(access.conversation, by=access.member, source="page", key=key)
     return {}
 
 

@@ -315,6 +315,14 @@ MUTANTS = (
         ("tests/engine/context/test_history.py",),
     ),
     Mutant("engine-results-are-data", always, ("tests/engine/context/test_history.py",)),
+    Mutant(
+        "continue-once-a-click",
+        never,
+        (
+            "tests/realtime/test_commands.py"
+            "::test_continue_command_sent_again_gives_no_second_portion",
+        ),
+    ),
     Mutant("engine-next-budget", value("self.tokens"), ("tests/engine/test_limits.py",)),
     Mutant("engine-limits-are-read-again", never, ("tests/engine/test_loop.py",)),
     Mutant("engine-limits-of-an-attempt", never, ("tests/engine/test_loop.py",)),

@@ -103,6 +103,20 @@ def test_each_command_calls_its_service(page, chat):
     assert page.ask("ping", client_id="7") == {"type": "pong", "client_id": "7"}
 
 
+def test_continue_command_sent_again_gives_no_second_portion(page, chat):
+    """A page sends it again if the answer was lost; the conversation may have paused again by then."""
+    paused = events.ConversationPaused(reason="cost_budget", limit=2)
+    start_running(chat)
+    store.append(chat.id, paused)
+    assert page.ask("continue", client_id="c-1")["type"] == "ack"
+    start_running(chat)
+    store.append(chat.id, paused)
+    assert page.ask("continue", client_id="c-1")["type"] == "ack"
+    assert Conversation.objects.get(pk=chat.id).status == "paused"
+    assert page.ask("continue", client_id="c-2")["type"] == "ack"
+    assert Conversation.objects.get(pk=chat.id).status == "queued"
+
+
 def test_clear_command_sent_repeatedly_opens_one_new_conversation(page, chat):
     first = page.ask("clear", client_id="1")
     again = page.ask("clear", client_id="1")

@@ -37,6 +37,8 @@ from paca.conversations.services.inbox import (
 from paca.projects.models import ActivityKind, Doc, Member, Task
 from paca.projects.services import timeline
 
+CONTINUE = "continue"
+
 
 @transaction.atomic
 def stop(conversation: Conversation, *, by: HasName, source: str = "api", key: str = "") -> None:
@@ -161,19 +163,28 @@ def resume(conversation: Conversation, *, by: HasName) -> None:
 
 
 @transaction.atomic
-def continue_(conversation: Conversation, *, by: Member) -> None:
+def continue_(
+    conversation: Conversation, *, by: Member, source: str = "api", key: str = ""
+) -> None:
     """Queue a paused or ended conversation again, as if the person had asked the agent to go on.
 
-    A running conversation does not change. Raises ``SubjectDeleted`` and what ``check_agent_available``
-    raises.
+    A running conversation does not change. With a ``key`` it takes effect once, even if the conversation has
+    paused again since: a request that is sent again gives no second portion of a budget.
+
+    Raises ``SubjectDeleted`` and what ``check_agent_available`` raises.
     """
     current = lock(conversation)
+    same_key = Trigger.objects.filter(conversation=current, source=source, idempotency_key=key)
+    # guard: continue-once-a-click
+    if key and same_key.filter(kind=CONTINUE).exists():
+        return
     if current.status not in (*ACTIVE_STATUSES, ConversationStatus.QUEUED):
-        _requeue(current, by)
+        _requeue(current, by, source=source, key=key)
 
 
-def _requeue(current: Conversation, by: HasName) -> None:
+def _requeue(current: Conversation, by: HasName, *, source: str = "api", key: str = "") -> None:
     check_agent_available(current.agent)
     check_subject(current)
-    store.append(current.id, events.ConversationQueued(trigger="continue", by=by.name))
-    add_trigger(current, "continue", by=by.name, actor=by if isinstance(by, Member) else None)
+    store.append(current.id, events.ConversationQueued(trigger=CONTINUE, by=by.name))
+    actor = by if isinstance(by, Member) else None
+    add_trigger(current, CONTINUE, by=by.name, source=source, key=key, actor=actor)

@@ -36,8 +36,11 @@ test("conversation that waits for its sandbox goes on by itself, and one that wa
 
 test("resumeLabel says what Continue gives at a limit", () => {
   const label = (reason, limit) => resumeLabel({ type: "agent.conversation.paused", data: { reason, limit } });
-  same(label("token_budget", 1000000), "Continue with 1,000,000 tokens more");
-  same(label("cost_budget", 2), "Continue with $2.00 more");
+  same(label("token_budget", 1000000), "Continue with another 1,000,000 tokens");
+  same(label("cost_budget", 2), "Continue with another 2.00 dollars");
+  same(label("time_limit", 600), "Continue with another 10 minutes");
+  same(label("time_limit", 45), "Continue with another 45 seconds");
+  same(label("step_limit", 1), "Continue with another 1 step");
   same(label("by_person", null), "Continue");
   same(label("parked", null), "Try again");
   same(resumeLabel({ type: "agent.conversation.failed", data: {} }), "Try again");

@@ -163,7 +163,7 @@ export function steps(count) {
 /** The label of the button that lets a conversation go on: at a limit it says what the click gives. */
 export function resumeLabel({ type, data }) {
   if (type === "agent.conversation.failed" || data.reason === "parked") return "Try again";
-  return data.limit ? `Continue with ${amount(data.reason, data.limit)} more` : "Continue";
+  return data.limit ? `Continue with another ${portion(data.reason, data.limit)}` : "Continue";
 }
 
 // --- small parts ----------------------------------------------------------------------------------
@@ -178,6 +178,14 @@ function amount(which, value) {
   const count = value.toLocaleString("en");
   if (which === "cost_budget") return `$${value.toFixed(2)}`;
   return UNITS.has(which) ? `${count} ${UNITS.get(which)}` : count;
+}
+
+/** What a click gives once more: "2.00 dollars", "10 minutes", "1 step". */
+function portion(which, value) {
+  if (which === "cost_budget") return `${value.toFixed(2)} dollars`;
+  const inMinutes = which === "time_limit" && value % 60 === 0;
+  const [count, unit] = inMinutes ? [value / 60, "minutes"] : [value, UNITS.get(which) ?? ""];
+  return `${count.toLocaleString("en")} ${count === 1 ? unit.slice(0, -1) : unit}`.trim();
 }
 
 function amountLeft(which, left) {
