@@ -7,6 +7,7 @@ __all__ = [
     "AGENT_CALLS_IN_PROJECT_PER_HOUR",
     "AGENT_MAX_HOPS",
     "AGENT_MAX_STEPS",
+    "CONTEXT_COMPACT_AT",
 ]
 
 AGENT_MAX_STEPS = env.integer(
@@ -34,4 +35,12 @@ AGENT_CALLS_IN_PROJECT_PER_HOUR = env.integer(
     at_least=1,
     meaning="Times an hour that agents may call agents in one project, on whichever tasks and docs: agents "
     "make tasks themselves.",
+)
+CONTEXT_COMPACT_AT = env.number(
+    "CONTEXT_COMPACT_AT",
+    0.7,
+    at_least=0.1,
+    at_most=0.95,
+    meaning="The part of a model's window from which a conversation is shortened: old tool results are left out, "
+    "or a summary takes the place of what came before.",
 )

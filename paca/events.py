@@ -305,6 +305,9 @@ class UsageRecorded(Event):
     than the reply, and comes after it in the history whatever its number.
     Tokens are null if the server did not report them; limits then count ``estimated_tokens`` and
     ``estimated_usd``, which are not shown.
+    ``purpose`` is turn for a reply of the conversation, and compaction for a summary of it.
+    ``context``: what filled the request, as in the ``context`` of the conversation; null if it was not the
+    last attempt. ``request_characters``: the length of its system prompt, tools and messages.
     """
 
     call_id: str
@@ -320,6 +323,9 @@ class UsageRecorded(Event):
     seconds: float = 0.0
     estimated_tokens: int = 0
     estimated_usd: float = 0.0
+    purpose: str = "turn"
+    context: dict[str, Any] | None = None
+    request_characters: int = 0
 
 
 # --- tools --------------------------------------------------------------------------------------
@@ -401,11 +407,64 @@ class ToolOutcomeUnknown(Event):
 class ContextTrimmed(Event):
     """The conversation did not fit into the model's window. From here on the oldest ``results`` tool results
     before this event are left out of the model's requests; the log keeps them. ``window``: the size of the
-    window in tokens, if the server or the settings told it."""
+    window in tokens, if the server or the settings told it. ``refused``: the server has refused a request
+    for its length."""
 
     results: int
     window: int | None = None
     model: str = ""
+    refused: bool = False
+
+
+@event("agent.context.compaction_requested")
+class ContextCompactionRequested(Event):
+    """A person wants a summary in place of what came before. It is made before the next model call.
+    ``focus``: what the summary must keep. ``by`` is the name of the person."""
+
+    focus: str = ""
+    by: str = ""
+
+
+@event("agent.context.compacting")
+class ContextCompacting(Event):
+    """A model writes a summary of what came before: part ``part`` of ``parts``."""
+
+    part: int = 1
+    parts: int = 1
+
+
+@event("agent.context.compacted")
+class ContextCompacted(Event):
+    """From here on the model reads ``summary`` and ``carried`` in place of the events up to ``upto_seq``,
+    which end with whole pairs of call and result. The log keeps them.
+
+    ``carried``: what Paca itself has kept, such as the first and the newest message. ``model`` has written
+    the summary; it is empty if no model could, and the summary then only says what was left out.
+    ``tokens_before`` and ``tokens_after`` are the estimated sizes of the next request. ``by`` is agent,
+    person or automatic, ``focus`` what the summary had to keep. ``window`` and ``refused`` are as in
+    ``agent.context.trimmed``, and ``context`` is as in ``agent.usage.recorded``.
+    """
+
+    summary: str
+    upto_seq: int
+    tokens_before: int
+    tokens_after: int
+    focus: str = ""
+    by: str = "automatic"
+    model: str = ""
+    carried: str = ""
+    window: int | None = None
+    refused: bool = False
+    context: dict[str, Any] | None = None
+
+
+@event("agent.context.compaction_skipped")
+class ContextCompactionSkipped(Event):
+    """A summary that a person or the agent wanted was not made: ``reason`` is too_little (it would hardly be
+    shorter than what it replaces)."""
+
+    reason: str
+    by: str = ""
 
 
 @event("agent.skill.loaded")

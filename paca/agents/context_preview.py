@@ -11,11 +11,11 @@ from paca.agents import prompts
 from paca.agents.models import Agent
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
-from paca.engine.context.trimming import CHARACTERS_PER_TOKEN
-from paca.engine.context_window import known_window
+from paca.engine.context.measuring import CHARACTERS_PER_TOKEN
 from paca.engine.llm import own_parameters
 from paca.engine.llm.base import ToolSpec
 from paca.engine.llm.text_tool_calls.adapter import describe_tools
+from paca.engine.request_size import known_window
 
 
 @dataclass(frozen=True, slots=True)

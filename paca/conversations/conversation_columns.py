@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -31,6 +32,8 @@ _ACTIVITY_AFTER: dict[type[Event], str] = {
     events.SandboxProgressed: "starting_sandbox",
     events.SandboxStarted: "running_tool",
     events.ModelRetried: "retrying",
+    events.ContextCompacting: "compacting",
+    events.ContextCompacted: "thinking",
     events.ConversationWaiting: "",
     events.ConversationResumed: "thinking",
     events.ConversationPaused: "",
@@ -64,6 +67,8 @@ def assignments(
     added: dict[str, float] = {}
     for event in new_events:
         changes |= _changes(event, now, leased=leased)
+        if isinstance(event, events.UsageRecorded | events.ContextCompacted) and event.context:
+            changes["context"] = json.dumps(event.context)
         if isinstance(event, events.UsageRecorded):
             _add_usage(added, event)
     columns = [f"{name} = %s" for name in changes] + [f"{name} = {name} + %s" for name in added]

@@ -270,7 +270,12 @@ def _insert_blobs(cursor: Any, stored: Sequence[StoredEvent], now: datetime) -> 
     return blobs
 
 
-_FROM_PEOPLE = (events.MessageReceived, events.MessageEdited, events.MessageWithdrawn)
+_FROM_PEOPLE = (
+    events.MessageReceived,
+    events.MessageEdited,
+    events.MessageWithdrawn,
+    events.ContextCompactionRequested,
+)
 _FROM_AGENTS = (
     events.MessageSpoken,
     events.MessageDiscarded,

@@ -1,64 +1,137 @@
-"""Keeps the requests of a turn within the model's window, by leaving out old tool results."""
+"""Keeps the requests of a turn within the model's window: old tool results are left out, or a summary is made."""
 
 from __future__ import annotations
 
 from paca import events
+from paca.engine import limits
+from paca.engine.compaction import compact
 from paca.engine.context import trimming
-from paca.engine.llm import providers
+from paca.engine.context.measuring import RequestSize, size_of
 from paca.engine.llm.model_errors import ContextExceeded
+from paca.engine.request_size import request_size_of, window_of
 from paca.engine.think import RecordedReply, think
-from paca.engine.turn import ActiveTurn, TurnServices
+from paca.engine.turn import ActiveTurn, TurnServices, limit_before_call
+
+KEPT_RESULTS = 3
+# The newest results may not be stored yet: so many tokens below the threshold they are stored and counted.
+UNSTORED_TOKENS = 16_000
+LEAST_TRIM = 0.1  # of the window: less would rewrite the history again and again
+LEAST_WINDOW = 512  # a smaller number in a refusal is no window
+MOST_OVERHEAD = 0.7  # of the window: if the system prompt and the tools take more, people are told
+TRIMMED, COMPACTED = "trimmed", "compacted"
 
 
 async def think_within_window(turn: ActiveTurn, services: TurnServices) -> RecordedReply:
-    """Ask the model. A history that does not fit is trimmed, before the call if the window is known.
+    """Ask the model. A history that comes near the window is shortened before the call.
 
-    A refusal for its length is answered by one further call with a shorter history.
+    A refusal for its length shortens it once more: old results are left out, then a summary is made.
 
-    Raises the last ``ModelError``; ``ContextExceeded`` if nothing more can be left out.
+    Raises the last ``ModelError``; ``ContextExceeded`` if the request still does not fit. The next turn
+    then shortens the history further.
     """
-    window = _window(turn, services)
-    if window is not None and _is_too_long(turn, services, window):
-        await _trim(turn, services, window)
+    await _make_room(turn, services)
+    for may_trim in (True, False):
+        try:
+            return await think(turn, services)
+        except ContextExceeded as refusal:
+            shortened = await _shorten_after(refusal, turn, services, may_trim=may_trim)
+            # guard: engine-shorten-after-refusal
+            if not shortened:
+                raise _explained(refusal, turn, services) from refusal
+            if shortened == COMPACTED:
+                break
     try:
         return await think(turn, services)
     except ContextExceeded as refusal:
-        # guard: engine-trim-after-refusal
-        if not await _trim(turn, services, refusal.window or window):
-            raise
-    return await think(turn, services)
+        raise _explained(refusal, turn, services) from refusal
 
 
-def _window(turn: ActiveTurn, services: TurnServices) -> int | None:
-    """The window in tokens: as the agent sets it, as the server told it, or as the model's is known."""
-    profile = turn.profile
-    model, learned = services.log.progress.window_of_model
-    if learned and model == profile.model and not profile.context_window:
-        return learned
-    return known_window(profile.model, profile.base_url, profile.context_window)
+async def _make_room(turn: ActiveTurn, services: TurnServices) -> None:
+    """Make the summary that a person or the agent wants, and shorten a history that comes near the window.
+
+    Raises ``TurnLimitReached`` if a summary has used up a limit.
+    """
+    if services.log.progress.compaction.called[0]:
+        await services.log.commit()  # the result of the call is only added so far
+    state = services.log.progress.compaction
+    window = window_of(turn.profile, services.log.progress)
+    compacted = False
+    if state.requested is not None:
+        compacted = await compact(turn, services, window=window, wanted=state.requested)
+    elif state.full and state.full_model == turn.profile.model:
+        compacted = await compact(turn, services, window=window, level=state.full)
+    if not compacted and window is not None:
+        compacted = await _keep_below(window, turn, services)
+    if compacted and (reached := await limit_before_call(turn, services)):
+        raise limits.TurnLimitReached(reached)
 
 
-def known_window(model: str, base_url: str, own: int | None) -> int | None:
-    """The window of a model in tokens before its server was asked: the agent's ``own`` setting, or as known."""
-    if own:
-        return own
-    return None if base_url else providers.models().get(model, {}).get("window")
-
-
-def _is_too_long(turn: ActiveTurn, services: TurnServices, window: int) -> bool:
-    """Whether the next request, with room for the answer, is surely longer than the window."""
-    profile = turn.profile
-    prompt = len(profile.system) // trimming.CHARACTERS_PER_TOKEN
-    history = trimming.estimate_tokens(services.log.history.messages())
-    return prompt + history + min(profile.max_tokens, window // 4) > window
-
-
-async def _trim(turn: ActiveTurn, services: TurnServices, window: int | None) -> bool:
-    """Leave out old results from now on; False if there are none that would free anything."""
-    await services.log.commit()
-    count = trimming.results_to_leave_out(services.log.history.closed, window=window)
-    if count == 0:
+async def _keep_below(window: int, turn: ActiveTurn, services: TurnServices) -> bool:
+    """Shorten a history that fills more of the window than the agent may; True if a summary was made."""
+    threshold = turn.profile.compact_at * window
+    size = request_size_of(turn, services.log.history)
+    if size.used <= threshold - UNSTORED_TOKENS:
         return False
-    trimmed = events.ContextTrimmed(results=count, window=window, model=turn.profile.model)
+    await services.log.commit()
+    size = request_size_of(turn, services.log.history)
+    # guard: context-compact-at
+    if size.used <= threshold:
+        return False
+    count, left = _trimmed(size, services, window=window, keep=KEPT_RESULTS)
+    if count and left <= threshold - LEAST_TRIM * window:
+        await _trim(count, turn, services, window=window)
+        return False
+    return await compact(turn, services, window=window)
+
+
+def _trimmed(
+    size: RequestSize, services: TurnServices, *, window: int, keep: int
+) -> tuple[int, float]:
+    """How many old results can be left out, and the tokens of the request without them."""
+    closed = services.log.history.closed
+    count = trimming.results_to_leave_out(closed, window=window, keep=keep)
+    freed = size_of(closed).total - size_of(trimming.leave_out(closed, count)).total
+    return count, size.used - freed * size.ratio
+
+
+async def _trim(
+    count: int, turn: ActiveTurn, services: TurnServices, *, window: int, refused: bool = False
+) -> None:
+    trimmed = events.ContextTrimmed(
+        results=count, window=window, model=turn.profile.model, refused=refused
+    )
     await services.log.commit(trimmed)
-    return True
+
+
+async def _shorten_after(
+    refusal: ContextExceeded, turn: ActiveTurn, services: TurnServices, *, may_trim: bool
+) -> str:
+    """Shorten the history after a refusal for its length: "trimmed", "compacted", or "" if that is not possible.
+
+    The window is the one that the server tells, else the size of the refused request.
+    """
+    await services.log.commit()
+    size = request_size_of(turn, services.log.history)
+    told = refusal.window or 0
+    window = told if told >= LEAST_WINDOW else size.used
+    if may_trim:
+        count, left = _trimmed(size, services, window=min(window, size.used), keep=1)
+        reserve = min(turn.profile.max_tokens, window // 4)
+        if count and left + reserve <= min(window, size.used):
+            await _trim(count, turn, services, window=window, refused=True)
+            return TRIMMED
+    return COMPACTED if await compact(turn, services, window=window, refused=True) else ""
+
+
+def _explained(
+    refusal: ContextExceeded, turn: ActiveTurn, services: TurnServices
+) -> ContextExceeded:
+    """The refusal; with a sentence more if the agent's instructions and tools alone fill the window."""
+    size = request_size_of(turn, services.log.history)
+    window = window_of(turn.profile, services.log.progress) or refusal.window or size.used
+    if size.overhead_tokens < MOST_OVERHEAD * window:
+        return refusal
+    return ContextExceeded(
+        f"{refusal.detail} The agent's instructions and tools alone take about"
+        f" {size.overhead_tokens:,} tokens of a window of {window:,}.",
+    )

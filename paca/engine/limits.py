@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
+from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
 from paca.events import Event
 
@@ -44,12 +45,16 @@ class TurnProgress:
     nudged: bool = False
     window_of_model: tuple[str, int | None] = ("", None)
     loop_guard: LoopGuard = LoopGuard()
+    compaction: CompactionState = CompactionState()
 
-    def advance(self, event: Event) -> TurnProgress:
-        """The progress after one more event."""
+    def advance(self, event: Event, seq: int = 0) -> TurnProgress:
+        """The progress after one more event, whose number is ``seq``."""
         counted, guard = self._count(event), self.loop_guard.advance(event)
-        # A copy costs as much as the rest, and most events change no guard.
-        return counted if guard is counted.loop_guard else replace(counted, loop_guard=guard)
+        compaction = self.compaction.advance(event, seq)
+        # A copy costs as much as the rest, and most events change neither.
+        if guard is counted.loop_guard and compaction is counted.compaction:
+            return counted
+        return replace(counted, loop_guard=guard, compaction=compaction)
 
     def _count(self, event: Event) -> TurnProgress:
         match event:
@@ -58,7 +63,7 @@ class TurnProgress:
             case events.UsageRecorded():
                 return replace(
                     self,
-                    steps=self.steps + (event.outcome == "done"),
+                    steps=self.steps + (event.outcome == "done" and event.purpose == "turn"),
                     tokens=self.tokens + _tokens(event),
                     cost_usd=self.cost_usd + (event.cost_usd or event.estimated_usd),
                 )
@@ -83,7 +88,12 @@ class TurnProgress:
         # guard: engine-next-budget
         tokens = 0 if self.used_budget == "token_budget" else self.tokens
         cost_usd = 0.0 if self.used_budget == "cost_budget" else self.cost_usd
-        return TurnProgress(tokens=tokens, cost_usd=cost_usd, window_of_model=self.window_of_model)
+        return TurnProgress(
+            tokens=tokens,
+            cost_usd=cost_usd,
+            window_of_model=self.window_of_model,
+            compaction=self.compaction,
+        )
 
 
 def _tokens(event: events.UsageRecorded) -> int:

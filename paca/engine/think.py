@@ -29,6 +29,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.prices import cost_usd
+from paca.engine.request_size import request_size_of, window_of
 from paca.engine.tools.base import Effect
 from paca.engine.turn import (
     ActiveTurn,
@@ -169,9 +170,21 @@ class _ModelCall:
                 outcome=attempt.outcome,
                 seen_seq=self.history.seq,
                 seconds=round(attempt.seconds, 3),
-                **_usage_fields(attempt.usage, self.turn.profile),
+                **usage_fields(attempt.usage, self.turn.profile),
+                **self._request_fields(attempt),
             )
         )
+
+    def _request_fields(self, attempt: retrying.Attempt) -> dict[str, Any]:
+        """The size of the request, if the attempt was answered."""
+        if not attempt.done:
+            return {}
+        size = request_size_of(self.turn, self.history)
+        usage = attempt.usage
+        if not usage.estimated:
+            size = size.counted(usage.input + usage.cache_read + usage.cache_write)
+        window = window_of(self.turn.profile, self.services.log.progress)
+        return {"context": size.as_context(window), "request_characters": size.characters}
 
     def record_discarded(self, attempt: retrying.Attempt, error: ModelError | None) -> None:
         """Add the text of a failed attempt if it was shown. People can read it, the model cannot."""
@@ -274,7 +287,7 @@ class _ModelCall:
         )
 
 
-def _usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
+def usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
     """Tokens and cost as fields of ``UsageRecorded``. Null means that the provider did not tell."""
     cost: float | None = None
     # guard: usage-failure-of-a-price-is-tolerated

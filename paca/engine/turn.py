@@ -46,6 +46,7 @@ class AgentProfile:
     parameters: dict[str, Any] = field(default_factory=dict)
     time_limits: TimeLimits = field(default_factory=TimeLimits)
     context_window: int | None = None
+    compact_at: float = 0.7
     retries: int = 3
     command_timeout_seconds: float = 60
     sandbox_memory_mib: int = 0
@@ -73,8 +74,9 @@ class ActiveTurn:
 
 
 CONTEXT_FULL = (
-    "Old tool results were left out, and it still does not fit. Write a shorter message, give the agent a"
-    " model with a larger window, or start a new conversation with a summary of this one."
+    "It was shortened as far as possible without loss, and it still does not fit. Press Continue to shorten it"
+    " further, write a shorter message, give the agent a model with a larger window, or start a new"
+    " conversation."
 )
 
 
@@ -225,6 +227,7 @@ class TurnServices(ToolServices):
     """Everything outside the engine that a turn uses.
 
     ``read_limits`` gives the limits of the agent as they are now; without it they do not change.
+    ``open_tasks`` gives the open tasks of the agent as a text for its model, empty if there are none.
     ``lend_slot`` is a context in which the turn only waits, and others use its place on the worker.
     ``ends_run`` are errors of a tool after which the run cannot go on: it is unknown whether the call took
     effect, so it gets no result.
@@ -234,6 +237,7 @@ class TurnServices(ToolServices):
     outputs: OutputStore = NoOutputStore()
     read_limits: Callable[[], Awaitable[TurnLimits]] | None = None
     lend_slot: LendSlot = nullcontext
+    open_tasks: Callable[[], Awaitable[str]] | None = None
     ends_run: tuple[type[Exception], ...] = ()
 
     async def wait(self, seconds: float) -> None:

@@ -73,6 +73,7 @@ ACTIVITIES = {
     "thinking": "Thinking",
     "running_tool": "Running a tool",
     "retrying": "Retrying the model",
+    "compacting": "Summarising what came before",
 }
 
 

@@ -192,6 +192,7 @@ def _profile(
             parameters, time_limits(own_server=is_own_server(agent.model, agent.base_url))
         ),
         context_window=parameters.get(own_parameters.CONTEXT_WINDOW),
+        compact_at=settings.CONTEXT_COMPACT_AT,
         retries=settings.LLM_MAX_RETRIES,
         command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,
         sandbox_memory_mib=spec.limits.memory_mib,

@@ -148,7 +148,7 @@ class RunLog:
 
     def _apply(self, event: Event, seq: int) -> None:
         self._history = advance(self._history, event, seq)
-        self._progress = self._progress.advance(event)
+        self._progress = self._progress.advance(event, seq)
         if isinstance(
             event, events.UsageRecorded | events.ToolReturned | events.ToolOutcomeUnknown
         ):

@@ -25,6 +25,7 @@ from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, run_errors, turn_end
 from paca.worker.agent_model import open_llm_of
+from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn, read_limits
 from paca.worker.control_protocol import (
     EFFECTS,
@@ -226,6 +227,7 @@ class ConversationRun:
                 FullOutputStore(database),
                 functools.partial(database.call, read_limits, agent_id),
                 self._lend_slot,
+                open_tasks=functools.partial(read_open_tasks, self._project_access),
                 ends_run=(Fenced, *database_errors.UNAVAILABLE_ERRORS),
             )
             if self._request is None:

@@ -264,6 +264,7 @@ ADDRESSES = [
     ("POST", "pause/"),
     ("POST", "resume/"),
     ("POST", "continue/"),
+    ("POST", "compact/"),
 ]
 BODIES = {"messages/": {"text": "x"}, "": {"title": "x"}}
 

@@ -59,7 +59,7 @@ class ListLog:
         """Learn the events that others have stored since the last commit."""
         for seq, event in enumerate(self.events[self.history.seq :], self.history.seq + 1):
             self.history = advance(self.history, event, seq)
-            self.progress = self.progress.advance(event)
+            self.progress = self.progress.advance(event, seq)
 
 
 class FakeSandbox:

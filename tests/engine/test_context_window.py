@@ -11,7 +11,7 @@ from tests.support.model_script import calls, says
 
 pytestmark = pytest.mark.anyio
 LONG = "x" * 5000
-REFUSAL = ContextExceeded("This model's maximum context length is 4096 tokens.")
+REFUSAL = ContextExceeded("This model's maximum context length is 8192 tokens.")
 STEPS = [calls(bash=f"ls {n}") for n in range(6)]
 COMMANDS = {f"ls {n}": LONG for n in range(6)}
 
@@ -29,7 +29,7 @@ async def test_refused_length_leaves_out_old_results_and_asks_once_more():
     await world.ask("Go")
     assert (world.status, world.answers) == ("finished/answered", ["Done."])
     (trimmed,) = world.find(events.ContextTrimmed)
-    assert trimmed.window == 4096
+    assert trimmed.window == 8192
     before, after = world.llm.requests[-2:]
     outputs = [b.output for m in after.messages for b in m.blocks if isinstance(b, ToolResult)]
     assert "was left out" in outputs[0]
@@ -47,18 +47,18 @@ async def test_left_out_results_stay_so_in_later_requests():
 
 
 async def test_known_window_is_kept_before_the_call():
-    world = World(*STEPS, says("Done."), commands=COMMANDS, context_window=6000)
+    world = World(*STEPS, says("Done."), commands=COMMANDS, context_window=12_000)
     await world.ask("Go")
     assert world.status == "finished/answered"
     assert world.find(events.ContextTrimmed)
-    assert max(trimming.estimate_tokens(r.messages) for r in world.llm.requests) < 6000
+    assert max(trimming.estimate_tokens(r.messages) for r in world.llm.requests) < 12_000
 
 
 async def test_conversation_that_does_not_fit_pauses_and_names_the_ways_on():
     world = World(REFUSAL)
     await world.ask("A long message")
     assert world.status == "paused/context_full"
-    for way in ("shorter message", "larger window", "new conversation", "4096"):
+    for way in ("shorter message", "larger window", "new conversation", "8192"):
         assert way in world.outcome.detail
 
 

@@ -44,7 +44,7 @@ PROFILE = AgentProfile(
 class World:
     """One conversation with its agent. The arguments are the replies of the model.
 
-    ``tools`` are more tools than those of the workspace.
+    ``tools`` are more tools than those of the workspace. ``llm`` answers in place of the replies.
     """
 
     def __init__(
@@ -54,14 +54,16 @@ class World:
         commands: dict[str, Any] | None = None,
         tools: Iterable[AnyTool] = (),
         ends_run: tuple[type[Exception], ...] = (),
+        llm: Any = None,
         **profile: Any,
     ) -> None:
         self.log = ListLog()
-        self.llm = ScriptedLLM(replies)
+        self.llm = llm or ScriptedLLM(replies)
         self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
         self.profile = replace(PROFILE, **profile)
         self._toolbox = Toolbox([*workspace_tools(), *tools])
         self._ends_run = ends_run
+        self.checks_after_each_turn = True
         self.new_limits: dict[int, TurnLimits] = {}
         self.turns = 0
         self.status = ""
@@ -189,7 +191,8 @@ class World:
             )
             if not self.log.inbox or self.status == "paused/by_person":
                 break
-        self.check()
+        if self.checks_after_each_turn:
+            self.check()
 
     async def _run_turn(self) -> TurnOutcome:
         llm = TextCallingLLM(self.llm) if self.profile.text_tool_calls else self.llm
@@ -274,7 +277,12 @@ class World:
             for block in message.blocks
             if isinstance(block, Text)
         ]
-        sent = [message.text for message in self.find(events.MessageReceived)]
+        replaced = max((event.upto_seq for event in self.find(events.ContextCompacted)), default=0)
+        sent = [
+            event.text
+            for seq, event in enumerate(self.log.events, 1)
+            if seq > replaced and isinstance(event, events.MessageReceived)
+        ]
         return [text for text in sent if texts.count(text) != sent.count(text)]
 
 

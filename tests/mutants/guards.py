@@ -38,6 +38,7 @@ class Mutant:
 
 
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
+COMPACTION = "tests/engine/test_compaction.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
@@ -477,7 +478,34 @@ MUTANTS = (
         value("[results for results in by_message if results]"),
         ("tests/engine/test_context_window.py",),
     ),
-    Mutant("engine-trim-after-refusal", always, ("tests/engine/test_context_window.py",)),
+    Mutant("engine-shorten-after-refusal", always, ("tests/engine/test_context_window.py",)),
+    Mutant(
+        "engine-limits-of-a-side-call",
+        never,
+        (f"{COMPACTION}::test_a_failed_attempt_of_a_summary_counts_for_the_budget",),
+    ),
+    Mutant(
+        "context-compact-at",
+        always,
+        (f"{COMPACTION}::test_a_conversation_near_the_window_goes_on_with_a_summary",),
+    ),
+    Mutant("context-implausible-count", never, ("tests/engine/test_context_window.py",)),
+    Mutant(
+        "context-refused-window-counts",
+        never,
+        (f"{COMPACTION}::test_a_wrong_window_is_corrected_by_the_refusal_and_the_turn_ends_well",),
+    ),
+    Mutant(
+        "context-summary-must-win",
+        never,
+        (f"{COMPACTION}::test_a_summary_that_wins_less_than_a_quarter_is_not_used",),
+    ),
+    Mutant(
+        "history-replaces-whole-pairs",
+        removed,
+        ("tests/engine/context/test_shortened_history.py",),
+    ),
+    Mutant("summary-is-requested-once", always, ("tests/conversations/test_summaries.py",)),
     Mutant("engine-strictest-form-is-left", removed, ("tests/engine/llm/test_plain_history.py",)),
     Mutant("engine-no-repeat-behind-a-proxy", never, ("tests/engine/llm/test_response_body.py",)),
     Mutant("engine-attached-growth", never, ("tests/engine/llm/test_openai_attachments.py",)),

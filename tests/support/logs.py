@@ -88,6 +88,29 @@ ANY_EVENT = st.one_of(
 )
 
 
+# Events that change what was closed before them, as a worker writes them and as it never does.
+SHORTENING = st.one_of(
+    st.builds(events.ContextTrimmed, results=st.integers(0, 9)),
+    st.builds(
+        events.ContextCompacted,
+        summary=st.sampled_from(["Notes.", ""]),
+        carried=st.sampled_from(["Carried.", ""]),
+        upto_seq=st.integers(0, 80),
+        tokens_before=st.just(9),
+        tokens_after=st.just(3),
+    ),
+)
+
+
+@st.composite
+def shortened_logs(draw: st.DrawFn) -> list[Event]:
+    """A log of ``logs`` in which the history is shortened at any positions."""
+    found = draw(logs())
+    for event in draw(st.lists(SHORTENING, min_size=1, max_size=4)):
+        found.insert(draw(st.integers(0, len(found))), event)
+    return found
+
+
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
     """A log: steps of workers, with messages of people and unexpected rows at any position.

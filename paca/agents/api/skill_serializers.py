@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from paca.agents.models import Skill, SkillFile
 from paca.common.api.serializers import InputSerializer
-from paca.engine.context.trimming import CHARACTERS_PER_TOKEN
+from paca.engine.context.measuring import CHARACTERS_PER_TOKEN
 
 
 class SkillFileSerializer(serializers.ModelSerializer[SkillFile]):

@@ -16,6 +16,7 @@ from paca.conversations.api.inputs import (
     ConversationsQuery,
     EmptyInput,
     FollowUpInput,
+    SummaryInput,
     TextInput,
     TitleInput,
 )
@@ -229,3 +230,26 @@ class Continue(LifecycleCommandView):
     def post(self, request: Request, conversation_id: UUID) -> Response:
         """Go on after a pause or an end, as if you had asked. A running conversation does not change."""
         return self.run_command(services.continue_, request, conversation_id)
+
+
+class Compact(ProjectView):
+    """Puts a summary in place of what came before."""
+
+    required_permission = "conversations:write"
+
+    @extend_schema(
+        request=SummaryInput, responses={202: ConversationSerializer}, tags=["conversations"]
+    )
+    @idempotent
+    def post(self, request: Request, conversation_id: UUID) -> Response:
+        """Let the model read a summary in place of what came before; the log keeps everything.
+
+        It is made before the next model call: after the running step, or before the next message is
+        answered. It is left out if it would hardly be shorter; an event says so then.
+        """
+        data = SummaryInput.read(request)
+        services.request_summary(
+            selectors.get(self.project, conversation_id), by=self.member, **data
+        )
+        conversation = selectors.get(self.project, conversation_id)
+        return Response(conversation_object(conversation), status=202)

@@ -89,6 +89,14 @@ class KeepInput(DecisionInput):
     text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
 
 
+class SummaryInput(InputSerializer):
+    """What a summary must keep."""
+
+    focus = serializers.CharField(
+        required=False, allow_blank=True, help_text="What the summary must keep above all."
+    )
+
+
 class TextInput(InputSerializer):
     """The new text of a message."""
 

@@ -54,6 +54,23 @@ class UsageSerializer(serializers.Serializer[Any]):
     priced_cost_usd = serializers.FloatField(help_text="Dollars of the calls with a known price.")
 
 
+class ContextPartsSerializer(serializers.Serializer[Any]):
+    """The tokens of each part of a request, about."""
+
+    system = serializers.IntegerField(help_text="The system prompt.")
+    tools = serializers.IntegerField(help_text="The descriptions of the tools.")
+    messages = serializers.IntegerField(help_text="What people and the agent wrote.")
+    results = serializers.IntegerField(help_text="The results of tool calls.")
+
+
+class ContextSerializer(serializers.Serializer[Any]):
+    """What fills the model's window."""
+
+    used = serializers.IntegerField(help_text="Tokens of the newest request.")
+    window = serializers.IntegerField(allow_null=True, help_text="Tokens; null if it is unknown.")
+    parts = ContextPartsSerializer()
+
+
 class ConversationSerializer(serializers.Serializer[Conversation]):
     """A conversation, as the API, sockets, pages and exports show it."""
 
@@ -80,6 +97,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     chat_session_id = serializers.UUIDField(source="session_id", allow_null=True)
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
     usage = UsageSerializer(source="usage_details")
+    context = ContextSerializer(  # type: ignore[assignment] # declared fields leave the class
+        allow_null=True, help_text="What fills the model's window; null before the first answer."
+    )
     created_at = OffsetDateTimeField()
     updated_at = OffsetDateTimeField()
     started_at = OffsetDateTimeField(allow_null=True)
@@ -106,7 +126,7 @@ class ListedConversationSerializer(ConversationSerializer):
     )
 
     def get_last_words(self, conversation: Conversation) -> str | None:
-        found: dict[UUID, str] | None = self.context.get("last_words")
+        found: dict[UUID, str] | None = self.context.get("last_words")  # type: ignore[attr-defined]
         return None if found is None else found.get(conversation.pk, "")[:LAST_WORDS_CHARACTERS]
 
 

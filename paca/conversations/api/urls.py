@@ -35,6 +35,7 @@ conversation = [
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),
     path("resume/", conversations.Resume.as_view(), name="conversation-resume"),
     path("continue/", conversations.Continue.as_view(), name="conversation-continue"),
+    path("compact/", conversations.Compact.as_view(), name="conversation-compact"),
 ]
 
 task = [

@@ -129,6 +129,8 @@ class Conversation(BaseModel):
     cache_write_tokens = models.BigIntegerField(default=0)
     cost_usd = models.FloatField(default=0)
     unpriced_calls = models.PositiveIntegerField(default=0)
+    # What filled the newest request, as events tell it: see ``agent.usage.recorded``.
+    context = models.JSONField(null=True, editable=False)
 
     last_activity_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)

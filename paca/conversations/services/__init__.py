@@ -22,6 +22,7 @@ from paca.conversations.services.messages import (
     start_next_conversation,
 )
 from paca.conversations.services.queued_messages import MessageTaken, edit, withdraw
+from paca.conversations.services.summaries import request_summary
 from paca.conversations.services.titles import title_from
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "edit",
     "pause",
     "rename",
+    "request_summary",
     "resume",
     "send",
     "start_next_conversation",

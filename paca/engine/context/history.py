@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
-from paca.engine.context import message_rules, platform_texts, trimming
+from paca.engine.context import message_rules, platform_texts, replacing, trimming
+from paca.engine.context.measuring import Measured
 from paca.engine.llm.base import Block, Message, Text, Thinking, ToolResult, ToolUse
 from paca.events import Event
 
@@ -60,10 +61,15 @@ class History:
     people and limits that came after the last request. ``cut_off`` is the text of a cancelled reply, as far
     as people saw it; it becomes part of the history if the turn ends there. ``instructions`` is the text of
     the workspace's file for agents that was shown last. ``text_form`` is what a server has refused.
+    ``ends``: the last event of each closed message. ``reply_end``: the last event of the newest reply and
+    its results.
     """
 
     seq: int = 0
     closed: tuple[Message, ...] = ()
+    ends: tuple[int, ...] = ()
+    measured: Measured = Measured()
+    reply_end: int = 0
     reply: tuple[Block, ...] = ()
     reply_id: str = ""
     truncated: bool = False
@@ -94,7 +100,7 @@ def advance(history: History, event: Event, seq: int) -> History:
     history = replace(history, seq=seq)
     match event:
         case events.UsageRecorded(seen_seq=seen):
-            return _close(history, seen) if seen else history
+            return _add_usage(_close(history, seen), event) if seen else history
         case events.MessageReceived() | events.MessageEdited() | events.MessageWithdrawn():
             return _add_message_event(history, event)
         case (
@@ -116,18 +122,40 @@ def advance(history: History, event: Event, seq: int) -> History:
             return _add_reply_event(history, event)
         case events.ToolStarted() | events.ToolReturned() | events.ToolOutcomeUnknown():
             return _add_call_event(history, event)
-        case events.ModelNoticed() | events.ContextTrimmed():
+        case events.ModelNoticed() | events.ContextTrimmed() | events.ContextCompacted():
             return _change_form(history, event)
     return history
 
 
-def _change_form(history: History, event: events.ModelNoticed | events.ContextTrimmed) -> History:
-    """Note in which form, or without which results, the model's server takes the history."""
-    if isinstance(event, events.ContextTrimmed):
-        return replace(history, closed=trimming.leave_out(history.closed, event.results))
+def _change_form(
+    history: History, event: events.ModelNoticed | events.ContextTrimmed | events.ContextCompacted
+) -> History:
+    """Note in which form, or how far shortened, the model's server takes the history."""
+    if not isinstance(event, events.ModelNoticed):
+        return _shorten(history, event)
     if event.code != HISTORY_FORM:
         return history
     return replace(history, text_form=TextForm(event.server, event.until))
+
+
+def _add_usage(history: History, usage: events.UsageRecorded) -> History:
+    if usage.outcome != "done" or usage.purpose != "turn":
+        return history
+    return replace(history, measured=history.measured.after_request(history.closed, usage))
+
+
+def _shorten(history: History, event: events.ContextTrimmed | events.ContextCompacted) -> History:
+    """Leave out old results, or put a summary in place of what came before."""
+    if isinstance(event, events.ContextTrimmed):
+        closed, ends = trimming.leave_out(history.closed, event.results), history.ends
+    else:
+        upto = event.upto_seq
+        is_open = history.reply or any(note.seq <= upto for note in history.pending)
+        if is_open and upto >= history.reply_end:
+            history = _close(history, upto)
+        closed, ends = replacing.replace_beginning(history.closed, history.ends, event)
+    measured = history.measured.after_rewrite()
+    return replace(history, closed=closed, ends=ends, measured=measured)
 
 
 def _add_text_of_platform(history: History, event: Event) -> History:
@@ -233,7 +261,8 @@ def _add_block(history: History, reply_id: str, block: Text | Thinking | ToolUse
     )
     if begins:
         history = _close(history, history.seq)
-    return replace(history, reply=(*history.reply, block), reply_id=reply_id)
+    reply = (*history.reply, block)
+    return replace(history, reply=reply, reply_id=reply_id, reply_end=history.seq)
 
 
 def _mark_started(history: History, event: events.ToolStarted) -> History:
@@ -255,7 +284,7 @@ def _add_result(
     failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
     output = event.output if event.output.strip() else platform_texts.NO_OUTPUT
     result = ToolResult(event.call_id, output, failed, _source(event, found[0]))
-    return replace(history, results=(*history.results, result))
+    return replace(history, results=(*history.results, result), reply_end=history.seq)
 
 
 def _source(event: events.ToolReturned | events.ToolOutcomeUnknown, call: ToolUse) -> str:
@@ -267,20 +296,25 @@ def _source(event: events.ToolReturned | events.ToolOutcomeUnknown, call: ToolUs
 
 def _close(history: History, seen: int) -> History:
     """Close the reply and the pending texts up to ``seen``, as the request at that point held them."""
-    closed = history.closed
+    closed, ends = history.closed, history.ends
     reply = message_rules.without_lone_thoughts(history.reply)
     if reply:
-        closed = (*closed, Message("assistant", reply))
+        closed, ends = (*closed, Message("assistant", reply)), (*ends, history.reply_end)
     blocks: tuple[Block, ...] = message_rules.results_of(reply, history.results)
     # guard: history-messages-until-seen
     blocks += tuple(Text(note.text) for note in history.pending if note.seq <= seen)
     if not blocks and message_rules.needs_user_message(closed):
         blocks = (Text(_continue_text(history, closed)),)
     if blocks:
+        ends = (
+            *(ends if message_rules.needs_user_message(closed) else ends[:-1]),
+            _end(history, seen),
+        )
         closed = message_rules.append_user(closed, blocks)
     return replace(
         history,
         closed=closed,
+        ends=ends,
         reply=(),
         reply_id="",
         truncated=False,
@@ -289,6 +323,12 @@ def _close(history: History, seen: int) -> History:
         pending=tuple(note for note in history.pending if note.seq > seen),
         cut_off=None,
     )
+
+
+def _end(history: History, seen: int) -> int:
+    """The last event of the user's message that closes the reply and the pending texts up to ``seen``."""
+    texts = [note.seq for note in history.pending if note.seq <= seen]
+    return max(history.reply_end, *history.ends[-1:], *texts, 0)
 
 
 def _continue_text(history: History, closed: tuple[Message, ...]) -> str:

@@ -6,13 +6,12 @@ keeps its results.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 
-from paca.engine.llm.base import Message, Text, ToolResult, ToolUse
+from paca.engine.context.measuring import CHARACTERS_PER_TOKEN, size_of
+from paca.engine.llm.base import Message, ToolResult, ToolUse
 
-CHARACTERS_PER_TOKEN = 4
 # A result that is shorter than the note about it is kept.
 LEAST_CHARACTERS = 300
 # How much of the window, or of the history if the window is unknown, is filled after a trim.
@@ -25,17 +24,20 @@ NOTE = (
 
 def estimate_tokens(messages: Iterable[Message]) -> int:
     """The tokens of the messages, at four characters a token."""
-    return sum(map(_length, messages)) // CHARACTERS_PER_TOKEN
+    return size_of(messages).total // CHARACTERS_PER_TOKEN
 
 
-def results_to_leave_out(messages: tuple[Message, ...], *, window: int | None) -> int:
+def results_to_leave_out(
+    messages: tuple[Message, ...], *, window: int | None, keep: int = 1
+) -> int:
     """How many tool results, counted from the oldest, to leave out; 0 if that would free nothing.
 
-    ``window`` is the model's window in tokens, or None if it is unknown.
+    ``window`` is the model's window in tokens, or None if it is unknown. The newest ``keep`` results stay,
+    and all of the newest step.
     """
-    total = sum(map(_length, messages))
+    total = size_of(messages).total
     target = KEPT_PART * min(total, total if window is None else window * CHARACTERS_PER_TOKEN)
-    results = _old_results(messages)
+    results = _old_results(messages, keep)
     freed = count = 0
     for number, result in enumerate(results, 1):
         if total - freed <= target:
@@ -74,26 +76,13 @@ def _can_be_left_out(result: ToolResult) -> bool:
     return len(result.output) >= LEAST_CHARACTERS
 
 
-def _old_results(messages: tuple[Message, ...]) -> list[ToolResult]:
-    """All results but those of the newest step, which the model has not answered yet."""
+def _old_results(messages: tuple[Message, ...], keep: int) -> list[ToolResult]:
+    """All results but the newest ``keep``, and those of the newest step, which the model has not answered yet."""
     by_message = [
         [block for block in message.blocks if isinstance(block, ToolResult)] for message in messages
     ]
     # guard: engine-newest-results-are-kept
     steps = [results for results in by_message if results][:-1]
-    return [result for results in steps for result in results]
-
-
-def _length(message: Message) -> int:
-    return sum(map(_length_of_block, message.blocks))
-
-
-def _length_of_block(block: object) -> int:
-    match block:
-        case Text(text):
-            return len(text)
-        case ToolUse(arguments=arguments):
-            return len(json.dumps(arguments))
-        case ToolResult(output=output):
-            return len(output)
-    return 0
+    old = [result for results in steps for result in results]
+    newest = sum(map(len, by_message)) - len(old)
+    return old[: max(0, len(old) - max(0, keep - newest))]

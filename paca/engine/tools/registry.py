@@ -16,6 +16,7 @@ from paca.engine.llm.base import ToolSpec
 from paca.engine.tools.base import AnyParsedCall, AnyTool, ParsedCall
 from paca.engine.tools.bash import Bash
 from paca.engine.tools.coercion import coerce
+from paca.engine.tools.compact import CompactContext
 from paca.engine.tools.editing import EditFile, WriteFile
 from paca.engine.tools.files import ReadFile
 from paca.engine.tools.git import GitDiff, GitLog, GitStatus
@@ -27,6 +28,7 @@ from paca.engine.tools.think import Think
 # Models try the names that other products use for the same tool.
 ALIASES = {
     "bash": "shell run exec execute command terminal run_command execute_command run_bash",
+    "compact_context": "compact compact_conversation summarize summarise summarize_context",
     "read_file": "cat view open view_file open_file read",
     "write_file": "create create_file save write new_file",
     "edit_file": "str_replace replace replace_in_file patch apply_patch edit modify_file",
@@ -81,6 +83,14 @@ class Toolbox:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model sees them, always in the same order."""
         return self._specs
+
+    @functools.cached_property
+    def characters(self) -> int:
+        """The length of the specs in a request, about."""
+        return sum(
+            len(spec.name) + len(spec.description) + len(json.dumps(spec.arguments))
+            for spec in self._specs
+        )
 
     def get(self, name: str) -> AnyTool:
         """The tool of this name, also if it was switched off since it was called.
@@ -164,6 +174,7 @@ def workspace_tools() -> tuple[AnyTool, ...]:
     """New instances of all tools that need nothing but the sandbox workspace."""
     return (
         Bash(),
+        CompactContext(),
         EditFile(),
         GitDiff(),
         GitLog(),

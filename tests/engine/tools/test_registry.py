@@ -27,7 +27,8 @@ def words(node: Any) -> set[str]:
 def test_toolbox_lists_the_workspace_tools_in_a_fixed_order():
     names = [spec.name for spec in TOOLBOX.specs()]
     assert names == [
-        *("bash", "edit_file", "git_diff", "git_log", "git_status", "list_directory"),
+        *("bash", "compact_context", "edit_file", "git_diff", "git_log", "git_status"),
+        "list_directory",
         *("read_file", "search_files", "think", "write_file"),
     ]
 
@@ -65,6 +66,7 @@ def test_tool_catalogue_is_json_with_the_effect_of_each_tool():
     effects = {entry["name"]: entry["effect"] for entry in listed}
     assert effects == {
         "bash": "opaque",
+        "compact_context": "read_only",
         "edit_file": "keyed",
         "git_diff": "read_only",
         "git_log": "read_only",
@@ -101,7 +103,7 @@ def test_toolbox_parses_valid_arguments():
     [
         (
             "run_command",
-            'no tool "run_command". Did you mean bash? The tools are: bash, edit_file,',
+            'no tool "run_command". Did you mean bash? The tools are: bash, compact_context,',
         ),
         ("Read_File", "Did you mean read_file?"),
         ("grep", "Did you mean search_files?"),

@@ -66,6 +66,11 @@ export class Connection {
     return call("PATCH", this.#base, { title });
   }
 
+  /** Ask for a summary in place of what came before; `focus` is what it must keep. Throws ApiError. */
+  summarise(focus) {
+    return call("POST", `${this.#base}compact/`, { focus });
+  }
+
   /** How much is stored in the workspace: {exists, bytes, limit_bytes, last_used_at}. */
   workspace() {
     return call("GET", `${this.#base}workspace/`);

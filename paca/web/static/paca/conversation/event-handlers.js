@@ -38,7 +38,7 @@ function setStatus(draft, frame, status, { reason = "", detail = "" } = {}) {
   if (isNews(draft, frame)) Object.assign(draft, { status, reason, detail, since: frame.at, waitsFor: "" });
   if (BUSY.has(status)) return;
   draft.stopping = draft.pausing = false;
-  draft.sandbox = null;
+  draft.sandbox = draft.compacting = null;
   if (status === "queued") return;
   writable(draft, "live").clear();
   endRetry(draft, {});
@@ -153,9 +153,20 @@ function modelRetried(draft, frame, data) {
 
 function usageRecorded(draft, frame, data) {
   if (isNews(draft, frame)) draft.usage = addUsage(draft.usage, data);
+  setContext(draft, frame, data);
   if (draft.turn?.usage) draft.turn = { ...draft.turn, usage: addUsage(draft.turn.usage, data) };
   if (data.outcome === "done") endRetry(draft, { answered: data.attempt });
   moveReadMessages(draft, data.seen_seq ?? 0, data.call_id);
+}
+
+function setContext(draft, frame, { context }) {
+  if (context && isNews(draft, frame)) draft.context = context;
+}
+
+function compacted(draft, frame, data) {
+  draft.compacting = null;
+  setContext(draft, frame, data);
+  addNote(draft, frame, data);
 }
 
 // --- tools ----------------------------------------------------------------------------------------
@@ -205,7 +216,7 @@ function turnStarted(draft, frame, data) {
 }
 
 function turnFinished(draft, frame, data) {
-  draft.sandbox = null;
+  draft.sandbox = draft.compacting = null;
   closeCalls(draft);
   endRetry(draft, {});
   writable(draft, "live").clear();
@@ -234,7 +245,10 @@ export const eventHandlers = new Map(Object.entries({
   },
   "agent.conversation.waiting": statusWithNote("waiting"),
   "agent.conversation.paused": statusWithNote("paused"),
-  "agent.conversation.resumed": statusWithNote("running"),
+  "agent.conversation.resumed": (draft, frame, data) => {
+    draft.compacting = null; // the next worker begins it again
+    statusWithNote("running")(draft, frame, data);
+  },
   "agent.conversation.finished": (draft, frame, data) => setStatus(draft, frame, "finished", data),
   "agent.conversation.failed": (draft, frame, data) => {
     setStatus(draft, frame, "failed", { reason: data.code, detail: data.message });
@@ -270,6 +284,12 @@ export const eventHandlers = new Map(Object.entries({
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,
   "agent.context.trimmed": addNote,
+  "agent.context.compaction_requested": addNote,
+  "agent.context.compacting": (draft, _frame, { part, parts }) => {
+    draft.compacting = { part, parts };
+  },
+  "agent.context.compacted": compacted,
+  "agent.context.compaction_skipped": addNote,
   "agent.skill.loaded": addNote,
   "agent.instructions.read": addNote,
   "agent.model.noticed": addNote,

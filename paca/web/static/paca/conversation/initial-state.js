@@ -33,6 +33,8 @@ export function initialState(known = {}, after = 0, turn = null) {
     live: new Map(), // model call -> {kind, call, text, ...}: text being streamed
     sandbox: null, // {backend, at} while one is being started
     usage: usageFrom(known.usage) ?? emptyUsage(),
+    context: known.context ?? null, // {used, window, parts}: what fills the model's window
+    compacting: null, // {part, parts} while a model writes a summary of what came before
     pending: new Map(), // client_id -> {text, on_busy, at}: sent, not yet in the log
     refused: null, // {text, detail} of the last refused message
     stopping: false, // a person pressed Stop, and the log has no end of the turn yet

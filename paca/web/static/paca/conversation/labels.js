@@ -25,6 +25,7 @@ export function activityOf(state, toolPhrase) {
   if (state.status === "waiting") return "Waiting";
   if (state.sandbox) return startingInWords(state.sandbox);
   if (state.retry) return ACTIVITIES.get("retrying");
+  if (state.compacting) return compactingInWords(state.compacting);
   if (toolPhrase) return toolPhrase;
   const newest = [...state.live.values()].at(-1);
   if (!newest) return ACTIVITIES.get("waiting_for_model");
@@ -34,6 +35,10 @@ export function activityOf(state, toolPhrase) {
 function startingInWords({ phase }) {
   const words = SANDBOX_PHASES.get(phase);
   return words ? `${ACTIVITIES.get("starting_sandbox")}: ${words}` : ACTIVITIES.get("starting_sandbox");
+}
+
+function compactingInWords({ part, parts }) {
+  return parts > 1 ? `${ACTIVITIES.get("compacting")}: part ${part} of ${parts}` : ACTIVITIES.get("compacting");
 }
 
 /** "asking the backend 30 s, creating it 9.1 s": the phases that took a second or more. */
@@ -101,6 +106,17 @@ const NOTES = new Map(Object.entries({
   "agent.context.trimmed": ({ results }) => ({
     look: "slim", icon: "gauge",
     fact: `The conversation is longer than the model takes: its oldest ${results === 1 ? "tool result is" : `${results} tool results are`} left out of requests`,
+  }),
+  "agent.context.compaction_requested": ({ by, focus }) => ({
+    look: "slim", icon: "file-text",
+    fact: `${by || "A person"} asked for a summary of what came before${focus ? `, above all of “${focus}”` : ""}: it is made before the next answer`,
+  }),
+  "agent.context.compacted": ({ summary, carried, model, tokens_before: before, tokens_after: after }) => ({
+    look: "opening", told: summary, more: carried,
+    fact: `${model ? "Summary of what came before" : "What came before was left out"} · ${before.toLocaleString("en")} to ${after.toLocaleString("en")} tokens`,
+  }),
+  "agent.context.compaction_skipped": () => ({
+    look: "slim", icon: "file-text", fact: "No summary was made: it would hardly be shorter than what it replaces",
   }),
   "agent.skill.loaded": ({ skill, keyword, text }) => ({
     look: "fold", icon: "file", fact: `Skill ${skill} opened${keyword ? ` for “${keyword}”` : ""}`, told: text,

@@ -1,8 +1,10 @@
 // What the menu of a conversation does with the whole of it: pause, start over, remove, delete, notify.
 
 import { ApiError } from "../core/api.js";
-import { ask } from "../core/dialog.js";
+import { ask, askWords } from "../core/dialog.js";
 import { sizeInWords } from "../core/sizes.js";
+
+const MAX_FOCUS_CHARACTERS = 2000;
 
 /** "12.0 MB of 2.1 GB", as measured when the agent last used them; empty if that is not known. */
 export function filesInWords(workspace) {
@@ -27,6 +29,15 @@ export function lifecycleActions(view) {
         text: `This conversation stops and stays readable. The next one begins empty: ${agent.name} knows nothing of this one and has none of its files.`,
       });
       if (sure) view.connection.clear((id) => location.assign(`${urls.next.replace("CONVERSATION", id)}?write`));
+    },
+
+    /** Let the model go on with a summary in place of what came before. */
+    async summarise() {
+      const focus = await askWords({
+        title: "Summarise what came before?", yes: "Summarise", label: "Keep above all (optional)", maxLength: MAX_FOCUS_CHARACTERS,
+        text: `${agent.name} goes on with a summary in place of what came before. It is made after the step that runs, or before the next message is answered. Everything stays readable here.`,
+      });
+      if (focus !== null) await view.reportErrors(() => view.connection.summarise(focus));
     },
 
     /** Load the size of the files, for the menu that opens. It is no error if the server does not tell it. */

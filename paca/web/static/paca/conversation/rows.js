@@ -215,6 +215,7 @@ function note(row, context) {
       node: icon(words.icon), body: fold(row.key, words.fact, context.isOpen(row), context, told),
     });
   }
+  if (words.look === "opening") return openingDivider(row, words, context);
   if (words.look === "slim") {
     const facts = words.facts?.seconds ? duration(words.facts.seconds) : nothing;
     return slim(row, context, { ...words, facts });
@@ -224,6 +225,18 @@ function note(row, context) {
     return html`<div class="divider" data-key=${row.key}><span>${visible(words.fact)}</span>${action}</div>`;
   }
   return entry(row, context, { classes: "has-notice", node: icon(words.icon), body: notice(words, action) });
+}
+
+/** A divider that opens: the summary that the model reads in place of what is above it. */
+function openingDivider(row, { fact, told, more }, context) {
+  const open = context.isOpen(row);
+  return html`<details class="divider-fold" data-key=${row.key} ?open=${open}>
+    <summary class="divider" @click=${(event) => {
+      event.preventDefault();
+      context.onToggle(row.key, !open);
+    }}><span class="num">${visible(fact)} ${icon("chevron-right", "icon-s turns")}</span></summary>
+    ${open ? html`<div class="prose">${context.prose(row.key, told, true)}</div>
+      ${more ? html`<div class="thought" dir="auto">${readableProse(more)}</div>` : nothing}` : nothing}</details>`;
 }
 
 function continueButtons(row, context) {

@@ -86,7 +86,8 @@ export const ACTIVITIES = new Map(Object.entries({
   "waiting_for_model": "Waiting for the model",
   "thinking": "Thinking",
   "running_tool": "Running a tool",
-  "retrying": "Retrying the model"
+  "retrying": "Retrying the model",
+  "compacting": "Summarising what came before"
 }));
 
 export const SANDBOX_PHASES = new Map(Object.entries({

@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
 import { MAX_TITLE_CHARACTERS } from "../core/limits.js";
 import { visible } from "../core/terminal.js";
+import { contextMeter } from "./context-meter.js";
 import { stateOf } from "./labels.js";
 import { filesInWords } from "./lifecycle-actions.js";
 
@@ -19,6 +20,7 @@ export function topbar(view) {
       <span class="phone-only">${state(run, "")}</span></div>
     <span class="desk-only">${state(run, "pill")}</span>
     <span class="grow"></span>
+    ${contextMeter(run.context)}
     ${STOPPABLE.has(run.status) && page.mayWrite ? stopButton(run, view) : nothing}
     ${menu(view)}
   </header>`;
@@ -67,7 +69,8 @@ function menu(view) {
       ${separator}
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
-      ${page.mayWrite ? html`${separator}${page.conversation.chat_session_id && !page.agent.retired
+      ${page.mayWrite ? html`${separator}${item("file-text", "Summarise what came before…", view.acts.summarise)}
+      ${page.conversation.chat_session_id && !page.agent.retired
         ? item("rotate-ccw", "Start over…", view.acts.clear) : nothing}
       ${STOPPABLE.has(run.status) ? nothing : item("trash-2", "Delete…", view.acts.delete)}` : nothing}
       ${files(view)}
