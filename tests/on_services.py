@@ -87,6 +87,7 @@ NO_QUERY = "its result depends on no query"
 LEFT_OUT = {
     "tests/flows/split_deployment/test_split_deployment.py": "starts PostgreSQL and Valkey itself",
     "tests/flows/test_answering.py": SAME_QUERIES,
+    "tests/flows/test_compaction.py": SAME_QUERIES,
     "tests/flows/test_demo.py": SAME_QUERIES,
     "tests/flows/test_docker.py": DOCKER,
     "tests/flows/test_docker_daemon.py": DOCKER,

@@ -74,9 +74,8 @@ class ActiveTurn:
 
 
 CONTEXT_FULL = (
-    "It was shortened as far as possible without loss, and it still does not fit. Press Continue to shorten it"
-    " further, write a shorter message, give the agent a model with a larger window, or start a new"
-    " conversation."
+    "What could be left out was left out, and it still does not fit. Press Continue to shorten it further,"
+    " write a shorter message, give the agent a model with a larger window, or start a new conversation."
 )
 
 

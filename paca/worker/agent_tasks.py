@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from paca.common.best_effort import tolerated
 from paca.common.errors import NotAllowed
 from paca.projects.models import Task
 from paca.projects.tools import text
@@ -13,12 +16,11 @@ MAX_TASKS = 20
 async def read_open_tasks(access: ProjectAccess) -> str:
     """The tasks that are assigned to the agent and not done, one a line; empty if there are none.
 
-    An agent whose role may not read tasks is told none. Raises database errors.
+    An agent whose role may not read tasks is told none. A summary does without them if they cannot be read.
     """
-    try:
+    with tolerated("open tasks"), suppress(NotAllowed):
         return await access.read("tasks:read", _open_tasks)
-    except NotAllowed:
-        return ""
+    return ""
 
 
 def _open_tasks(caller: Caller) -> str:

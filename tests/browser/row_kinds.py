@@ -24,13 +24,13 @@ MIXED = (
 
 def conversation() -> UUID:
     """Make the conversation; no worker answers it."""
-    made = _stopped_chat("```\ncode\n```\nWhat does it do?")
+    made = stopped_chat("```\ncode\n```\nWhat does it do?")
     end = events.MessageSpoken(text="**The end.**", call_id="end", model="demo/guide")
     store.append(made, *_rows(), *_calls(), end)
     return made
 
 
-def _stopped_chat(text: str) -> UUID:
+def stopped_chat(text: str) -> UUID:
     agent = Agent.objects.get(handle="guide")
     me = Member.objects.get(project=agent.project, user__username="admin")
     made = services.start_chat(agent, text=text, by=me).conversation_id
@@ -68,7 +68,7 @@ def _call(tool: str, arguments: dict, output: str, *, cause: str = "") -> list[e
 
 def long_output() -> UUID:
     """A conversation with one call whose full output is kept."""
-    made, call = _stopped_chat("Count"), uuid4()
+    made, call = stopped_chat("Count"), uuid4()
     arguments = {"command": "count"}
     called = events.ToolCalled(call_id=str(call), tool="bash", arguments=arguments, subject="count")
     store.append(made, called)

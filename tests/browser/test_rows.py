@@ -16,9 +16,9 @@ DISPATCH = """frames => {
 }"""
 
 
-def made(product: Product, function: str) -> str:
+def made(product: Product, function: str, module: str = "row_kinds") -> str:
     said = product.installation.run(
-        "shell", "-v0", "-c", f"from tests.browser import row_kinds; print(row_kinds.{function}())"
+        "shell", "-v0", "-c", f"from tests.browser import {module}; print({module}.{function}())"
     )
     found = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", said.stdout)
     assert found, said.stderr

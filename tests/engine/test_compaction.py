@@ -3,16 +3,24 @@
 import asyncio
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paca import events
+from paca.engine.compaction import compact
+from paca.engine.compaction_state import CompactionRequest
 from paca.engine.context.carrying import NO_SUMMARY
 from paca.engine.context.history import History, advance
+from paca.engine.context.measuring import size_of
 from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text, ToolResult
 from paca.engine.llm.model_errors import ContextExceeded, KeyRefused, RequestRefused
-from paca.engine.turn import ModelCallStarted
+from paca.engine.tools.registry import Toolbox, workspace_tools
+from paca.engine.turn import ActiveTurn, ModelCallStarted, TurnServices
+from tests.engine.provider_rules import violations
 from tests.engine.windowed_llm import WindowedLLM
 from tests.engine.world import World, any_command, tool_steps
+from tests.support.logs import shortened_logs
 from tests.support.model_script import calls, fails, says
 
 pytestmark = pytest.mark.anyio
@@ -316,6 +324,25 @@ async def test_nine_tenths_of_the_input_are_read_from_the_cache_over_twenty_turn
         await world.ask(f"Question {number}")
     read = sum(usage.cache_read for usage in llm.usages)
     assert read / sum(usage.input + usage.cache_read for usage in llm.usages) > 0.9
+
+
+@settings(max_examples=100, deadline=None)
+@given(shortened_logs(), st.sampled_from([None, 2_500, 8_000]), st.booleans())
+def test_a_summary_of_any_log_leaves_less_or_is_skipped_and_says_why(log, window, refused):
+    world = World(*[says("Notes.")] * 20)
+    world.log.append(*log)
+    world.log.catch_up()
+    turn = ActiveTurn(world.profile, Toolbox(workspace_tools()))
+    services = TurnServices(world.log, world.sandbox, world.llm)
+    wanted = CompactionRequest("person")
+    before = size_of(world.log.history.messages()).total
+    made = asyncio.run(compact(turn, services, window=window, wanted=wanted, refused=refused))
+    new = world.log.events[len(log) :]
+    assert isinstance(new[-1], events.ContextCompacted if made else events.ContextCompactionSkipped)
+    assert violations(world.log.history.messages()) == []
+    if made:
+        assert size_of(world.log.history.messages()).total <= 0.75 * before
+        assert new[-1].tokens_after < new[-1].tokens_before
 
 
 def test_the_history_of_the_log_is_the_one_that_the_turn_used():

@@ -25,6 +25,7 @@ REPLIES = {
     "broken": fails("cuttool"),
     "overloaded": fails("529"),
     "stalled": fails("stall"),
+    "summary wanted": calls(("compact_context", {"focus": "all"})),
 }
 ACTIONS = (
     *("message", "message", "interrupt", "stop", "continue"),
@@ -39,6 +40,7 @@ class Interleaving:
     """One conversation, driven action by action."""
 
     replies: list[str]
+    window: int | None = None
     sent: int = 0
     running: list[RunningCommand] = field(default_factory=list)
 
@@ -48,6 +50,7 @@ class Interleaving:
             files={"a.txt": "text\n"},
             commands={"quick": "ok\n", "slow": self._start_command},
             limits=TurnLimits(steps=8),
+            context_window=self.window,
         )
         await self._act("message")
         for rounds, action in steps:
@@ -119,3 +122,15 @@ def test_any_interleaving_keeps_history_outcomes_stops_and_messages(replies, ste
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(retrying, "FIRST_WAIT_SECONDS", 0.0)
         asyncio.run(Interleaving(list(replies)).drive(steps))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(REPLIES)), min_size=4, max_size=16),
+    st.lists(STEPS, min_size=4, max_size=20),
+)
+def test_any_interleaving_keeps_them_also_in_a_window_that_is_always_nearly_full(replies, steps):
+    """A summary is due before almost every call, whatever ends it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retrying, "FIRST_WAIT_SECONDS", 0.0)
+        asyncio.run(Interleaving(list(replies), window=2_500).drive(steps))

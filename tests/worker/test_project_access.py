@@ -10,11 +10,12 @@ from django.db import OperationalError, connections
 from paca.conversations import services
 from paca.conversations.models import Conversation
 from paca.conversations.store import Fenced
-from paca.projects.models import KeyedWrite, Task
+from paca.projects.models import KeyedWrite, Member, Task
 from paca.projects.services import tasks
 from paca.projects.tools import access as tool_access
 from paca.projects.tools.base import Caller
 from paca.worker import claim
+from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.database import Database
 from paca.worker.project_access import RunProjectAccess
 from tests.support.world import World, make_world
@@ -54,6 +55,22 @@ def test_worker_with_the_lease_writes_once(access: RunProjectAccess) -> None:
     assert [write(access), write(access)] == ["HARB-1", "HARB-1"]
     assert asyncio.run(access.find_result("c1")) == "HARB-1"
     assert Task.objects.count() == 1
+
+
+def test_open_tasks_are_those_of_the_agent_that_are_not_done(
+    access: RunProjectAccess, world: World
+) -> None:
+    assert asyncio.run(read_open_tasks(access)) == ""
+    mine = tasks.create(world.project, title="Mine", by=world.owner)
+    tasks.create(world.project, title="Of nobody", by=world.owner)
+    done = tasks.create(world.project, title="Done", by=world.owner)
+    for task in (mine, done):
+        task.assignees.add(Member.objects.get(agent=world.agent))
+    done.status = world.project.statuses.get(category="done")
+    done.save()
+    told = asyncio.run(read_open_tasks(access))
+    assert told.splitlines()[0] == "Your open tasks in this project:"
+    assert [line.split()[0] for line in told.splitlines()[1:]] == [mine.key]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ const NOTES = new Map(Object.entries({
     fact: `${by || "A person"} asked for a summary of what came before${focus ? `, above all of “${focus}”` : ""}: it is made before the next answer`,
   }),
   "agent.context.compacted": ({ summary, carried, model, tokens_before: before, tokens_after: after }) => ({
-    look: "opening", told: summary, more: carried,
+    look: "opening", told: summary, carried,
     fact: `${model ? "Summary of what came before" : "What came before was left out"} · ${before.toLocaleString("en")} to ${after.toLocaleString("en")} tokens`,
   }),
   "agent.context.compaction_skipped": () => ({

@@ -228,7 +228,7 @@ function note(row, context) {
 }
 
 /** A divider that opens: the summary that the model reads in place of what is above it. */
-function openingDivider(row, { fact, told, more }, context) {
+function openingDivider(row, { fact, told, carried }, context) {
   const open = context.isOpen(row);
   return html`<details class="divider-fold" data-key=${row.key} ?open=${open}>
     <summary class="divider" @click=${(event) => {
@@ -236,7 +236,7 @@ function openingDivider(row, { fact, told, more }, context) {
       context.onToggle(row.key, !open);
     }}><span class="num">${visible(fact)} ${icon("chevron-right", "icon-s turns")}</span></summary>
     ${open ? html`<div class="prose">${context.prose(row.key, told, true)}</div>
-      ${more ? html`<div class="thought" dir="auto">${readableProse(more)}</div>` : nothing}` : nothing}</details>`;
+      ${carried ? html`<div class="thought" dir="auto">${readableProse(carried)}</div>` : nothing}` : nothing}</details>`;
 }
 
 function continueButtons(row, context) {
