@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-from paca.engine.llm import base
+from paca.engine.llm import base, model_errors
 from tests.engine.provider_rules import violations
 from tests.support.model_script import Scripted, says
 from tests.support.scripted_llm import reply
@@ -47,7 +47,7 @@ class WindowedLLM:
         if tokens > self.window:
             self.refusals += 1
             words = f"maximum context length is {self.window} tokens" if self.tells else "too long"
-            raise base.ContextExceeded(words)
+            raise model_errors.ContextExceeded(words)
         usage = base.Usage(input=tokens, output=5)
         if not is_summary:
             read = int(common_beginning(self._sent, text) / self.characters)
@@ -57,7 +57,7 @@ class WindowedLLM:
         yield base.UsageSeen(usage)
         scripted = (self._summary if is_summary else self._answer)(request)
         if scripted.fault:
-            raise base.RequestRefused
+            raise model_errors.RequestRefused
         yield reply(scripted, usage)
 
     def _as_text(self, request: base.Request) -> str:
