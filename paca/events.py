@@ -143,6 +143,19 @@ class ConversationInterrupted(Event):
     by: str = ""
 
 
+@event("agent.conversation.forked")
+class ConversationForked(Event):
+    """The events above are a copy: those of the conversation ``conversation_id`` up to its event ``seq``.
+
+    Their usage belongs to that conversation. The sandbox is another one, and begins without files.
+    """
+
+    conversation_id: str
+    seq: int
+    title: str = ""
+    by: str = ""
+
+
 @event("agent.turn.started")
 class TurnStarted(Event):
     """The agent starts to answer one or more triggers. Numbers count from 1."""

@@ -167,6 +167,15 @@ def claim_messages(cursor: Any, context: WriteContext) -> None:
 # --- model calls and tool calls -----------------------------------------------------------------
 
 
+def _call_of(context: WriteContext, call_id: str) -> dict[str, Any]:
+    """The row of a call that this conversation made. A fork has the calls of another one in its log."""
+    # guard: fork-leaves-the-calls-of-its-origin
+    return {
+        "id": uuid_parameter(call_id),
+        "conversation_id": uuid_parameter(context.conversation_id),
+    }
+
+
 @_projects(ModelCallStarted)
 def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteContext) -> None:
     with _usage_tracking():
@@ -196,7 +205,7 @@ def _usage_recorded(event: events.UsageRecorded, cursor: Any, context: WriteCont
         _MODEL_CALL.move(
             cursor,
             ModelCallStatus(event.outcome),
-            where={"id": uuid_parameter(event.call_id)},
+            where=_call_of(context, event.call_id),
             input_tokens=event.input,
             output_tokens=event.output,
             cache_read_tokens=event.cache_read,
@@ -250,7 +259,7 @@ def _tool_started(event: events.ToolStarted, cursor: Any, context: WriteContext)
     _TOOL_CALL.move(
         cursor,
         ToolCallState.STARTED,
-        where={"id": uuid_parameter(event.call_id)},
+        where=_call_of(context, event.call_id),
         boot_id=event.boot_id,
         epoch=context.epoch,
         started_at=datetime_parameter(context.now),
@@ -262,7 +271,7 @@ def _tool_returned(event: events.ToolReturned, cursor: Any, context: WriteContex
     _TOOL_CALL.move(
         cursor,
         ToolCallState.FAILED if event.failed else ToolCallState.DONE,
-        where={"id": uuid_parameter(event.call_id)},
+        where=_call_of(context, event.call_id),
         cause=event.cause,
         exit_code=event.exit_code,
         finished_at=datetime_parameter(context.now),
@@ -276,7 +285,7 @@ def _tool_outcome_unknown(
     _TOOL_CALL.move(
         cursor,
         ToolCallState.UNKNOWN,
-        where={"id": uuid_parameter(event.call_id)},
+        where=_call_of(context, event.call_id),
         cause="",
         exit_code=None,
         finished_at=datetime_parameter(context.now),

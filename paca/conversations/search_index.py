@@ -67,6 +67,11 @@ def _extend(conversation_id: UUID, text: str) -> None:
         search_entries.extend_conversation(place[0], conversation_id, title=place[1], text=text)
 
 
+def index(conversation_id: UUID) -> None:
+    """Index the present title and all messages of a conversation."""
+    _index_all(conversation_id)
+
+
 def _index_all(conversation_id: UUID) -> None:
     """Index the present title and all messages of a conversation."""
     if (place := _place_of(conversation_id)) is not None:

@@ -144,6 +144,11 @@ def _(event: events.ConversationInterrupted) -> str:
 
 
 @_note.register
+def _(event: events.ConversationForked) -> str:
+    return f"Forked here from {event.title or 'another conversation'}"
+
+
+@_note.register
 def _(event: events.MessageWithdrawn) -> str:
     return f"{event.by or 'Somebody'} took back a message before it was read"
 

@@ -246,6 +246,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "fork-leaves-the-calls-of-its-origin",
+        value('{"id": uuid_parameter(call_id)}'),
+        (
+            "tests/conversations/test_forks.py::test_fork_from_the_middle_of_a_running_turn_ends_the_turn_in_the_copy_alone",
+        ),
+    ),
+    Mutant(
         "mention-that-was-edited-away",
         value("pending.comment is not None"),
         (f"{ASSIGNMENTS}::test_mention_that_is_edited_away_before_its_delivery_starts_nothing",),

@@ -194,6 +194,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"POST {C}resume/":                (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}continue/":              (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
     f"POST {C}compact/":               (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
+    f"POST {C}fork/":                  (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
     # -- comments: they are the owner's; a manager may delete them ---------------------------
     f"GET {T}comments/":              (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"POST {T}comments/":             (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
@@ -354,5 +355,6 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"POST {P}agents/{{agent_id}}/execute/": {"instruction": "Look at the build."},
         f"POST {T}write-with-ai/": {"agent_id": str(target.ids["agent_id"])},
         f"POST {C}messages/": {"text": "Hello"},
+        f"POST {C}fork/": {"seq": 1},
         f"PATCH {C}messages/{{event_seq}}/": {"text": "Hello again"},
     }

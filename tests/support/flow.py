@@ -233,7 +233,9 @@ def assert_replay_matches(conversation: ObservedConversation) -> None:
     """The stored events, applied one after another, must give what the tables say."""
     log = event_log.load_after(conversation.id, 0)
     assert [seq for seq, _ in log] == list(range(1, conversation.row.last_seq + 1))
-    used = [event for _, event in log if event.type == "agent.usage.recorded"]
+    forks = [seq for seq, event in log if event.type == "agent.conversation.forked"]
+    own = [event for seq, event in log if seq > max(forks, default=0)]
+    used = [event for event in own if event.type == "agent.usage.recorded"]
     usage = conversation.row.usage
     assert usage["input"] == sum(event.input or 0 for event in used)
     assert usage["output"] == sum(event.output or 0 for event in used)

@@ -57,6 +57,20 @@ class FollowUpInput(MessageInput):
     )
 
 
+class ForkInput(InputSerializer):
+    """Where to fork a conversation, and what to say there."""
+
+    seq = serializers.IntegerField(
+        min_value=0, max_value=HIGHEST_SEQ, help_text="The last event that the fork begins with."
+    )
+    text = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="A message to the agent in the fork, which starts it.",
+    )
+
+
 class ExecuteInput(InputSerializer):
     """An instruction to an agent."""
 

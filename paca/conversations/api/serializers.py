@@ -95,6 +95,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     comment_id = serializers.UUIDField(allow_null=True, help_text="The comment that began it.")
     doc_id = serializers.UUIDField(allow_null=True, help_text="The doc that it is about.")
     chat_session_id = serializers.UUIDField(source="session_id", allow_null=True)
+    forked_from_id = serializers.UUIDField(
+        allow_null=True, help_text="The conversation that it began with a copy of."
+    )
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
     usage = UsageSerializer(source="usage_details")
     context = ContextSerializer(  # type: ignore[assignment] # declared fields leave the class

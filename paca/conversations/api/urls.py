@@ -6,6 +6,7 @@ from paca.conversations.api import (
     chats,
     conversations,
     event_schema,
+    forks,
     instructions,
     log,
     preview,
@@ -36,6 +37,7 @@ conversation = [
     path("resume/", conversations.Resume.as_view(), name="conversation-resume"),
     path("continue/", conversations.Continue.as_view(), name="conversation-continue"),
     path("compact/", conversations.Compact.as_view(), name="conversation-compact"),
+    path("fork/", forks.Forks.as_view(), name="conversation-fork"),
 ]
 
 task = [

@@ -107,6 +107,10 @@ class Conversation(BaseModel):
     triggered_by = models.ForeignKey(
         Member, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    # The conversation whose log this one began with; null also when that one's row is gone.
+    forked_from = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="forks"
+    )
     title = models.CharField(max_length=200, blank=True)
     status = models.CharField(
         max_length=10, choices=ConversationStatus.choices, default=ConversationStatus.QUEUED

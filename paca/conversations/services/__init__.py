@@ -1,5 +1,6 @@
 """The services of conversations: chats, messages, titles and lifecycle commands."""
 
+from paca.conversations.services.forks import fork
 from paca.conversations.services.inbox import AgentUnavailable
 from paca.conversations.services.lifecycle import (
     continue_,
@@ -36,6 +37,7 @@ __all__ = [
     "clear",
     "continue_",
     "edit",
+    "fork",
     "pause",
     "rename",
     "request_summary",

@@ -109,6 +109,7 @@ def advance(history: History, event: Event, seq: int) -> History:
             | events.LimitNeared()
             | events.LimitReached()
             | events.GuardNoticed()
+            | events.ConversationForked()
         ):
             return _add_text_of_platform(history, event)
         case (

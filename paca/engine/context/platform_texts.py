@@ -16,6 +16,12 @@ CUT_TO_NOTHING = (
 NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
 NO_OUTPUT = "(no output)"
 STOPPED = "[A person stopped you here.]"
+TOLD_OTHERWISE = ("interrupted", "forked")  # reasons of ends that have an event of their own
+FORKED = (
+    "[A person forked the conversation here: what is above is a copy of another conversation. Your"
+    " sandbox is new and empty. The files, installed programs and running commands of the other one"
+    " are not in it.]"
+)
 
 
 def text_of(event: Event) -> str:
@@ -25,6 +31,8 @@ def text_of(event: Event) -> str:
             return format_loaded(event.skill, event.text, event.keyword, event.files)
         case events.InstructionsRead():
             return format_instructions(event.path, event.text, truncated=event.truncated)
+        case events.ConversationForked():
+            return FORKED
         case _:
             return notice_of(event)
 
@@ -57,7 +65,7 @@ def notice_of(event: Event) -> str:
             return f"[{note}]"
         case events.ConversationInterrupted(by=by):
             return f"[{by or 'A person'} interrupted you here. What they say next comes first.]"
-        case events.TurnFinished(status="stopped", reason=reason) if reason != "interrupted":
+        case events.TurnFinished(status="stopped", reason=reason) if reason not in TOLD_OTHERWISE:
             return STOPPED
         case events.TurnFinished(reason="time_limit"):
             return "[The time limit of the turn was reached here.]"

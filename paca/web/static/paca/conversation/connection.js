@@ -86,6 +86,11 @@ export class Connection {
     return call("DELETE", this.#base);
   }
 
+  /** Make a conversation that begins with a copy of this one: `{seq, text}` are its end and a message. Gives the new one. Throws ApiError. */
+  fork(input, idempotencyKey) {
+    return call("POST", `${this.#base}fork/`, input, { idempotencyKey });
+  }
+
   /** Close the conversation of the chat and open an empty one; `onCleared(id)` gets the new one. */
   clear(onCleared) {
     this.onCleared = onCleared;

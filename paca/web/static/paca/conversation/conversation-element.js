@@ -39,6 +39,7 @@ export class PacaConversation extends PacaElement {
   #openByKey = new Map(); // key -> open, as the reader wants it
   #markdown = new Map(); // key -> GrowingMarkdown
   #announced = 0;
+  #forking; // its actions, once one was used
   #early; // what was typed into the server's field before this script ran
 
   connectedCallback() {
@@ -158,6 +159,13 @@ export class PacaConversation extends PacaElement {
   /** End a parked conversation as stopped; it still takes new messages. */
   stopParked = () => this.connection.command("stop");
 
+  /** Do one of the actions of `forking` with an entry. */
+  #goBack = async (action, entry) => {
+    const { forking } = await import("./forking.js");
+    this.#forking ??= forking(this);
+    await this.#forking[action](entry);
+  };
+
   startRenaming = () => {
     this.renaming = true;
     this.flush();
@@ -218,13 +226,15 @@ export class PacaConversation extends PacaElement {
     this.update();
   };
 
-  /** Do something with the API, and show its error. */
+  /** Do something with the API, and show its error; gives whether there was none. */
   async reportErrors(act) {
     try {
       await act();
+      return true;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.showError(error.message);
+      return false;
     }
   }
 
@@ -331,7 +341,8 @@ export class PacaConversation extends PacaElement {
     const { agent, me, mayWrite, urls } = this.page;
     return {
       agent, me, mayWrite, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
-      isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked },
+      isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked, goBack: this.#goBack },
+      conversationUrl: (id) => urls.next.replace("CONVERSATION", id),
     };
   }
 

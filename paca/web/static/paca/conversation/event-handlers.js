@@ -255,6 +255,10 @@ export const eventHandlers = new Map(Object.entries({
     addNote(draft, frame, data);
   },
   "agent.conversation.stopped": statusWithNote("stopped"),
+  "agent.conversation.forked": (draft, frame, data) => {
+    setStatus(draft, frame, "finished");
+    addNote(draft, frame, data);
+  },
   "agent.conversation.interrupted": (draft, frame, data) => {
     closeCalls(draft);
     writable(draft, "live").clear();

@@ -86,6 +86,9 @@ const NOTES = new Map(Object.entries({
   "agent.conversation.interrupted": ({ by }) => ({
     look: "divider", fact: `Interrupted by ${by || "a person"}`,
   }),
+  "agent.conversation.forked": ({ title, conversation_id: conversation }) => ({
+    look: "divider", conversation, fact: `A copy up to here, without files, of ${title ? `“${title}”` : "another conversation"}`,
+  }),
   "agent.conversation.waiting": ({ detail }, { agent }) => ({
     look: "notice", icon: "clock",
     fact: "The sandbox cannot be reached for now.",

@@ -64,6 +64,22 @@ function copyText(label, text) {
     @click=${(event) => copyFrom(event.currentTarget, text)}>${icon("copy")}</button>`;
 }
 
+function toolButton(label, picture, onClick) {
+  return html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label=${label} title=${label} @click=${onClick}>${icon(picture)}</button>`;
+}
+
+/** What a person can do with an answer of the agent. */
+function answerTools({ entry: it }, { acts, mayWrite }) {
+  return html`${copyText("Copy answer", it.text)}${mayWrite ? html`${toolButton("Try again", "rotate-ccw", () => acts.goBack("tryAgain", it))}${
+    toolButton("Fork from here", "git-branch", () => acts.goBack("fork", it))}` : nothing}`;
+}
+
+/** What a person can do with a message; only its author can change it. */
+function messageTools({ entry: it }, { acts, mayWrite, me }) {
+  const mine = mayWrite && it.author_id === me?.id && it.trigger === "chat_message";
+  return html`${copyText("Copy message", it.text)}${mine ? toolButton("Edit and go on from here", "pencil", () => acts.goBack("editMessage", it)) : nothing}`;
+}
+
 function slim(row, context, { icon: name, fact, facts = nothing, classes = "" }) {
   const body = html`<div class="tool-slim"><span>${fact}</span><span class="facts">${facts}</span></div>`;
   return entry(row, context, { node: icon(name), body, classes });
@@ -80,7 +96,7 @@ function person(row, context) {
   const { text, at } = row.entry;
   const label = `${authorOf(row, context).name}, ${timeOfDay(at)}`;
   return entry(row, context, {
-    classes: "is-person", label, tools: copyText("Copy message", text), body: html`<div class="bubble" dir="auto">${readableProse(text)}</div>`,
+    classes: "is-person", label, tools: messageTools(row, context), body: html`<div class="bubble" dir="auto">${readableProse(text)}</div>`,
   });
 }
 
@@ -96,7 +112,7 @@ function pending(row, context) {
 
 function said(row, context) {
   const { text, at, truncated } = row.entry;
-  const tools = row.live ? nothing : copyText("Copy answer", text);
+  const tools = row.live ? nothing : answerTools(row, context);
   return entry(row, context, {
     classes: row.live ? "is-prose is-live" : "is-prose",
     node: row.live && !row.head ? icon("loader-circle", "spin c-accent") : nothing,
@@ -222,7 +238,8 @@ function note(row, context) {
   }
   const action = row.current && context.mayWrite ? continueButtons(row, context) : nothing;
   if (words.look === "divider") {
-    return html`<div class="divider" data-key=${row.key}><span>${visible(words.fact)}</span>${action}</div>`;
+    const origin = words.conversation ? html`<a class="link" href=${context.conversationUrl(words.conversation)}>Open it</a>` : nothing;
+    return html`<div class="divider" data-key=${row.key}><span>${visible(words.fact)}</span>${origin}${action}</div>`;
   }
   return entry(row, context, { classes: "has-notice", node: icon(words.icon), body: notice(words, action) });
 }

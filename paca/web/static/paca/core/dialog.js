@@ -1,4 +1,4 @@
-// A question of the page, in a dialog of its own: the title is the question, the buttons are the answers.
+// Questions of the page, each in a dialog of its own: the title is the question, the buttons are the answers.
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 
@@ -19,6 +19,15 @@ export async function askWords({ title, text, label, maxLength, yes, no = "Cance
     <div class="dialog-acts"><button class="btn" type="button" @click=${(event) => event.target.closest("dialog").close()}>${no}</button>
       <button class="btn btn-primary" value="yes">${yes}</button></div>`);
   return pressed && (pressed.get("words") ?? "").trim();
+}
+
+/** Ask for a text of several lines, which begins as `value`. Gives the text; null for `no`. */
+export async function askText({ title, text, label, value, maxLength, yes, no = "Cancel" }) {
+  const pressed = await show({ title, text }, html`<label class="field"><span class="label">${label}</span>
+      <textarea class="textarea" name="words" rows="6" dir="auto" required maxlength=${maxLength} autofocus .value=${value}></textarea></label>
+    <div class="dialog-acts"><button class="btn" value="no" formnovalidate>${no}</button>
+      <button class="btn btn-primary" value="yes">${yes}</button></div>`);
+  return pressed && pressed.get("words");
 }
 
 /** Show a dialog. Gives the data of its form if `yes` was pressed, else null. */
