@@ -18,14 +18,19 @@ export function forking(view) {
     });
   }
 
+  /** The end of the turn, if the entry at `seq` is the last of it. */
+  function withEndOfTurn(seq) {
+    const [next] = bySeq([...view.run.entries.values()].filter((entry) => entry.seq > seq));
+    return next?.kind === "turn" ? next.seq : seq;
+  }
+
   return {
     /** Go on from an answer in another direction; the person writes next. */
-    fork: ({ seq }) => open(seq, ""),
+    fork: ({ seq }) => open(withEndOfTurn(seq), ""),
 
     /** Let the agent answer the message before this answer once more. */
     tryAgain({ seq }) {
-      const asked = [...view.run.entries.values()].filter((entry) => entry.kind === "person" && entry.seq < seq);
-      const last = asked.sort((one, other) => one.seq - other.seq).at(-1);
+      const last = bySeq([...view.run.entries.values()].filter((entry) => entry.kind === "person" && entry.seq < seq)).at(-1);
       if (!last) return view.showError("The message before this answer is not loaded. Scroll up to it, and try again.");
       return open(last.seq - 1, last.text);
     },
@@ -41,3 +46,5 @@ export function forking(view) {
     },
   };
 }
+
+const bySeq = (entries) => entries.sort((one, other) => one.seq - other.seq);

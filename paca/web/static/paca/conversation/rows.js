@@ -206,11 +206,13 @@ const ENDS = new Map(Object.entries({
   failed: ["circle-x", "Failed"],
 }));
 
+const CUT_SHORT = new Map([["interrupted", "Interrupted"], ["forked", "Forked"]]);
+
 function turn(row, context) {
   const { status, steps: count, seconds, usage, reason } = row.entry;
   const [name, word] = ENDS.get(status) ?? ["circle-help", status];
   const facts = [
-    reason === "interrupted" ? "Interrupted" : word,
+    CUT_SHORT.get(reason) ?? word,
     count ? steps(count) : "",
     seconds ? spent(seconds) : "",
     usage ? tokensInWords(usage) : "",

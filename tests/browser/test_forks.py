@@ -1,0 +1,56 @@
+"""Going back in a conversation: a changed message, another try, and a fork at an answer."""
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import actions
+
+
+def test_message_is_changed_in_a_fork_and_the_first_conversation_stays(
+    page: Page, pictures: Path
+) -> None:
+    first = actions.start(page)
+    actions.wait_until(page, "finished")
+    before = actions.stored_rows(page)
+    message = page.locator(".entry.is-person").first
+    asked = message.locator(".bubble").inner_text()
+    message.hover()
+    message.get_by_role("button", name="Edit and go on from here").click()
+    field = page.get_by_role("dialog").get_by_role("textbox", name="Message")
+    expect(field).to_have_value(asked)
+    expect(field).to_be_focused()
+    page.screenshot(path=pictures / "fork-message.png")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    message.get_by_role("button", name="Edit and go on from here").click()
+    field.fill("Write a small program.")
+    page.get_by_role("dialog").get_by_role("button", name="Send in a fork").click()
+    page.wait_for_url(lambda url: "/conversations/" in url and url != first)
+    expect(page.locator(".entry.is-person .bubble")).to_have_text("Write a small program.")
+    actions.wait_until(page, "finished")
+    page.get_by_role("link", name="Open it").click()
+    page.wait_for_url(first)
+    actions.wait_until(page, "finished")
+    assert actions.stored_rows(page) == before
+
+
+def test_answer_is_tried_again_and_forked_by_keyboard(page: Page, pictures: Path) -> None:
+    first = actions.start(page)
+    actions.wait_until(page, "finished")
+    asked = page.locator(".entry.is-person .bubble").inner_text()
+    answer = page.locator(".entry.is-prose").last
+    said = answer.locator(".prose").text_content() or ""
+    answer.get_by_role("button", name="Fork from here").press("Enter")
+    page.wait_for_url(lambda url: "/conversations/" in url and url != first)
+    expect(page.locator(".divider")).to_contain_text("A copy up to here, without files")
+    expect(page.locator(".entry.is-prose .prose").last).to_have_text(said)
+    expect(page.locator(".turn-end")).to_contain_text("Done")
+    actions.expect_title(page, "Fork of")
+    page.screenshot(path=pictures / "fork.png")
+    second = page.url
+    answer = page.locator(".entry.is-prose").last
+    answer.get_by_role("button", name="Try again").press("Enter")
+    page.wait_for_url(lambda url: "/conversations/" in url and url not in (first, second))
+    expect(page.locator(".entry.is-person .bubble")).to_have_text(asked)
+    actions.wait_until(page, "finished")
