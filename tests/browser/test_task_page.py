@@ -1,6 +1,7 @@
 """The page of a task: description, comments with mentions, properties, and two people at once."""
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +152,28 @@ def test_parent_and_blockers_are_found_by_key_or_title_and_a_circle_is_refused(
     expect(side.locator(".field-error")).to_contain_text(f"{below} waits for this task itself")
     expect(field).to_have_attribute("aria-invalid", "true")
     watched.leave_out(400)
+
+
+def test_subtasks_are_added_and_followed_on_the_page_of_their_parent(
+    task: Page, open_browser: Callable[..., BrowserContext]
+) -> None:
+    field = task.get_by_role("textbox", name="Title of a new subtask")
+    field.fill("Count the cents")
+    task.reload()
+    expect(field).to_have_value("Count the cents")
+    field.press("Enter")
+    rows = task.locator(".subtask")
+    expect(rows).to_have_text(re.compile("Count the cents"))
+    expect(field).to_have_value("")
+    expect(field).to_be_focused()
+    other = open_browser().new_page()
+    other.goto(task.url)
+    other.locator(".subtask").get_by_role("link").click()
+    expect(other.locator(".task-side")).to_contain_text(task.locator(".crumbs .num").inner_text())
+    other.get_by_label("Status").select_option("Done")
+    expect(task.locator(".subtasks")).to_contain_text("1 of 1 done")
+    other.get_by_role("button", name="No longer below").click()
+    expect(rows).to_have_count(0)
 
 
 def test_deleted_task_is_restored_on_the_board(task: Page) -> None:

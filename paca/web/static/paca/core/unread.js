@@ -1,4 +1,5 @@
 // <paca-unread api="...">: how many notifications are unread, refreshed while the page is visible.
+// The elements with `data-unread`, such as the pin of the phone's bar, show the same number.
 
 import { call } from "./api.js";
 
@@ -22,9 +23,11 @@ export class PacaUnread extends HTMLElement {
     try {
       const { unread } = await call("GET", `${this.getAttribute("api")}?limit=1`);
       if (String(unread) === this.textContent.trim()) return;
-      this.hidden = !unread;
-      this.textContent = unread;
-      this.setAttribute("aria-label", `${unread} unread`);
+      for (const shown of [this, ...document.querySelectorAll("[data-unread]")]) {
+        shown.hidden = !unread;
+        shown.textContent = unread;
+        shown.setAttribute("aria-label", `${unread} unread`);
+      }
       dispatchEvent(new CustomEvent("paca:notified"));
     } catch {
       // The number stays; the next refresh tries again.

@@ -7,13 +7,13 @@ import { ApiElement } from "../core/api-element.js";
 import { ask } from "../core/dialog.js";
 import { jsonAttribute } from "../core/element.js";
 import { ProjectSocket } from "../core/project-socket.js";
-import { visible } from "../core/terminal.js";
 import { Discussion, showAddressed } from "../talk/discussion.js";
 import { threadsOf } from "../talk/threads.js";
 import { attachments } from "./attachments.js";
 import { Description } from "./description.js";
 import { properties } from "./properties.js";
 import { rowOf } from "./rows.js";
+import { Subtasks } from "./subtasks.js";
 import { TaskData } from "./task-data.js";
 import { TaskPicker } from "./task-picker.js";
 import { timelineRows } from "./timeline.js";
@@ -31,6 +31,7 @@ export class PacaTask extends ApiElement {
     this.discussion = new Discussion(this, this.page.urls.comments);
     this.description = new Description(this);
     this.titleField = new Title(this);
+    this.subtasks = new Subtasks(this);
     this.parentPicker = new TaskPicker(this, { field: "parent", label: "Set the parent", take: ({ number }) => this.data.change({ parent: number }) });
     this.blockerPicker = new TaskPicker(this, {
       field: "blocked_by", label: "Add a task that blocks this one",
@@ -51,7 +52,7 @@ export class PacaTask extends ApiElement {
 
   async load() {
     await this.attempt(async () => {
-      await Promise.all([this.data.load(), this.discussion.load()]);
+      await Promise.all([this.data.load(), this.discussion.load(), this.subtasks.load()]);
       await this.data.loadSuggestion();
       if (!this.loaded) this.replaceChildren();
       this.loaded = true;
@@ -107,14 +108,15 @@ export class PacaTask extends ApiElement {
 
   async #changed(changes) {
     const { number } = this.page;
+    const tasks = changes.some(({ noun }) => noun === "task"); // any of them may be a subtask now
     const mine = changes.some(({ noun, id }) => noun === "task" && Number(id) === number);
     const comments = changes.some(({ noun, task }) => noun === "comment" && task === number);
     const runs = changes.some(({ noun, task_id: task }) => noun === "suggestion" || (noun === "agent.state" && task === this.data.task?.id));
-    if (!mine && !comments && !runs) return;
+    if (!tasks && !comments && !runs) return;
     await this.attempt(async () => {
       await Promise.all([
         mine && this.data.loadTask(), mine && this.data.loadActivity(), (mine || comments) && this.discussion.load(),
-        (mine || runs) && this.data.loadRuns(),
+        tasks && this.subtasks.load(), (mine || runs) && this.data.loadRuns(),
       ]);
       if (mine || runs) await this.data.loadSuggestion();
     });
@@ -123,22 +125,16 @@ export class PacaTask extends ApiElement {
   // --- the page -----------------------------------------------------------------------------------
 
   template() {
-    const { task } = this.data;
     if (!this.loaded) return nothing;
     const { activity, runs } = this.data;
     const rows = timelineRows({ activity, runs, threads: threadsOf(this.discussion.comments) }, this.shown);
     return html`<div class="task"><div class="task-main"><div class="task-in">${this.noticeTemplate()}${this.titleField.template()}${this.description.template()}
-      ${attachments(this)}${this.#subtasks(task)}
+      ${attachments(this)}${this.subtasks.template()}
       <div class="section-h"><h2>Activity</h2><div class="segmented" role="group" aria-label="Show">${VIEWS.map(([view, label]) => html`<button type="button"
         aria-pressed=${this.shown === view ? "true" : "false"} @click=${() => { this.shown = view; this.update(); }}>${label}${view === "runs" && this.data.runs.length ? html`<span class="n num">${this.data.runs.length}</span>` : nothing}</button>`)}</div></div>
       <div class="timeline">${repeat(rows, (row) => row.key ?? row.comment?.id ?? row.run?.id, (row) => rowOf(row, this))}</div>
       ${this.discussion.foot()}
       </div></div>${properties(this)}</div>`;
-  }
-
-  #subtasks({ subtasks = [] }) {
-    if (!subtasks.length) return nothing;
-    return html`<div class="section-h"><h2>Subtasks</h2></div><ul class="rowlist">${subtasks.map(({ number, key, title }) => html`<li><a class="link" href=${this.page.urls.task.replace("TASK", number)}><span class="num">${key}</span> <bdi>${visible(title)}</bdi></a></li>`)}</ul>`;
   }
 }
 
