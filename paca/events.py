@@ -143,6 +143,17 @@ class ConversationInterrupted(Event):
     by: str = ""
 
 
+@event("agent.conversation.archived")
+class ConversationArchived(Event):
+    """A person moved the conversation to the archive, or with ``archived=False`` back from it.
+
+    A message to the agent brings it back too.
+    """
+
+    archived: bool = True
+    by: str = ""
+
+
 @event("agent.conversation.forked")
 class ConversationForked(Event):
     """The events above are a copy: those of the conversation ``conversation_id`` up to its event ``seq``.

@@ -46,7 +46,7 @@ _ACTIVITY_AFTER: dict[type[Event], str] = {
 def changes_lists(event: Event) -> bool:
     """Whether a list of conversations shows something else after this event."""
     return type(event) in _STATUS_AFTER or isinstance(
-        event, events.TitleChanged | events.ConversationResumed
+        event, events.TitleChanged | events.ConversationArchived | events.ConversationResumed
     )
 
 
@@ -89,12 +89,22 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
             changes["turn_number"] = number
         case events.TitleChanged(title=title):
             changes["title"] = title[:200]
-        case events.MessageReceived() | events.MessageSpoken():
-            changes["last_activity_at"] = datetime_parameter(now)
+        case events.MessageReceived() | events.MessageSpoken() | events.ConversationArchived():
+            changes |= _changes_of_lists(event, now)
         case events.UsageRecorded() | events.ToolReturned():
             # The column of ``lost_workers``: a step is stored, and the next lost worker died of another one.
             changes["takeovers"] = 0
     return changes
+
+
+def _changes_of_lists(event: Event, now: datetime) -> dict[str, Any]:
+    """Where lists show the conversation. A message to the agent brings it back from the archive."""
+    match event:
+        case events.ConversationArchived(archived=archived):
+            return {"archived_at": datetime_parameter(now) if archived else None}
+        case events.MessageReceived():
+            return {"last_activity_at": datetime_parameter(now), "archived_at": None}
+    return {"last_activity_at": datetime_parameter(now)}
 
 
 def _status_changes(

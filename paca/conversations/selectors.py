@@ -81,13 +81,18 @@ def find(
     status: str = "",
     agent: UUID | str | None = None,
     task: int | None = None,
+    archived: bool | None = None,
 ) -> QuerySet[Conversation]:
     """The conversations of a project, the most recent first. ``search``: words of title or messages.
+
+    ``archived``: only those in the archive, or only the others; both with None.
 
     ``task`` is the number of a task. Raises ``NotFound`` if the project has no such task, or never had
     this ``agent``; a retired one it had.
     """
     rows = Conversation.objects.for_project(project).select_related("agent")
+    if archived is not None:
+        rows = rows.filter(archived_at__isnull=not archived)
     if task is not None:
         rows = rows.filter(task=get_task(project, task))
     found = rows.with_agent_load().newest_first()

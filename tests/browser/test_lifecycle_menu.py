@@ -28,7 +28,7 @@ def press(page: Page, item: str) -> None:
 
 
 def test_conversation_is_paused_started_over_and_deleted_from_its_menu(page: Page) -> None:
-    first = actions.start(page, actions.SMALL_PROGRAM)
+    first = actions.start(page, actions.FIX_A_BUG)
     actions.wait_until(page, "running")
     press(page, "Pause after this step")
     expect(page.get_by_text("Paused by admin.")).to_be_visible()
@@ -47,6 +47,23 @@ def test_conversation_is_paused_started_over_and_deleted_from_its_menu(page: Pag
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url(re.compile(r"/conversations/$"))
     expect(page.locator(f'a[href*="{first.rstrip("/").rsplit("/", 1)[1]}"]')).to_have_count(0)
+
+
+def test_conversation_is_archived_and_comes_back_with_the_next_message(page: Page) -> None:
+    address = actions.start(page)
+    actions.wait_until(page, "finished")
+    press(page, "Archive")
+    expect(page.locator(".topbar .badge")).to_have_text("Archived")
+    link = page.locator(f'.narrow a[href*="{address.rstrip("/").rsplit("/", 1)[1]}"]')
+    page.get_by_role("link", name="Conversations").first.click()
+    expect(page.get_by_role("heading", name="Conversations", exact=True)).to_be_visible()
+    expect(link).to_have_count(0)
+    page.get_by_role("link", name="Archive", exact=True).click()
+    link.first.click()
+    expect(page.locator(".topbar .badge")).to_have_text("Archived")
+    actions.write(page, "Look around again.")
+    expect(page.locator(".topbar .badge")).to_have_count(0)
+    actions.wait_until(page, "finished")
 
 
 def test_run_that_ends_in_the_background_is_told_in_title_and_icon_and_by_a_wanted_notification(
@@ -88,7 +105,7 @@ def test_words_typed_beside_the_composer_reach_it_and_single_letters_stay_shortc
 
 
 def test_buttons_of_a_notice_are_below_its_text_on_a_narrow_page(page: Page) -> None:
-    actions.start(page, actions.SMALL_PROGRAM)
+    actions.start(page, actions.FIX_A_BUG)
     actions.wait_until(page, "running")
     press(page, "Pause after this step")
     actions.wait_until(page, "paused")

@@ -34,7 +34,7 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
     f"POST {S}": [UNKNOWN, ({}, "text", REQUIRED), ({"message": ""}, "text", NO_TEXT)],
     f"POST {S}{{session_id}}/messages/": [UNKNOWN, ({"text": []}, "text", "Not a valid string.")],
     f"POST {S}{{session_id}}/clear/": [UNKNOWN, ([], "body", "Expected a dictionary")],
-    f"PATCH {C}": [UNKNOWN, ({"title": ""}, "title", "Write a title.")],
+    f"PATCH {C}": [UNKNOWN, ({"title": ""}, "title", "Write a title."), ({"archived": "maybe"}, "archived", "valid boolean")],
     f"POST {C}messages/": [UNKNOWN, ({}, "text", REQUIRED), ({"text": " "}, "text", NO_TEXT)],
     f"PATCH {C}messages/{{event_seq}}/": [({}, "text", REQUIRED), ({"text": ""}, "text", NO_TEXT)],
     f"POST {C}continue/": [UNKNOWN],

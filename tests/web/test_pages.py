@@ -192,7 +192,7 @@ def test_conversations_are_found_by_title_and_by_message(ada: Client, harbor: Wo
 
 
 def test_conversations_page_may_be_empty(ada: Client, harbor: World) -> None:
-    assert "No conversations yet" in body(ada, page(harbor, "conversations/"))
+    assert "No conversations here" in body(ada, page(harbor, "conversations/"))
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "99999999", "9" * 5000, "²", "\n", ""])

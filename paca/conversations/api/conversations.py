@@ -13,12 +13,12 @@ from paca.accounts.api.idempotency import idempotent
 from paca.common.api.preconditions import require_unchanged
 from paca.conversations import deletion, event_log, sandbox_queries, selectors, services
 from paca.conversations.api.inputs import (
+    ConversationInput,
     ConversationsQuery,
     EmptyInput,
     FollowUpInput,
     SummaryInput,
     TextInput,
-    TitleInput,
 )
 from paca.conversations.api.serializers import (
     NO_WORKSPACE,
@@ -52,6 +52,7 @@ class Conversations(ProjectView):
             status=query.get("status", ""),
             agent=query.get("agent"),
             task=query.get("task"),
+            archived=query["archived"],
         )
         paginator = RecentActivityPagination()
         rows: Any = paginator.paginate_queryset(found, request, view=self)
@@ -78,18 +79,20 @@ class OneConversation(ProjectView):
         return Response(conversation_object(conversation))
 
     @extend_schema(
-        request=TitleInput,
+        request=ConversationInput,
         responses=ConversationSerializer,
         tags=["conversations"],
     )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
-        """Change its title."""
-        data = TitleInput.read(request, partial=True)
+        """Change its title, or move it to the archive or back. A message to the agent brings it back too."""
+        data = ConversationInput.read(request, partial=True)
         with transaction.atomic():
             conversation = selectors.get(self.project, conversation_id, for_update=True)
             require_unchanged(request, conversation)
-            if data:
-                services.rename(conversation, by=self.member, **data)
+            if "title" in data:
+                services.rename(conversation, by=self.member, title=data["title"])
+            if "archived" in data:
+                services.archive(conversation, by=self.member, archived=data["archived"])
         return Response(conversation_object(selectors.get(self.project, conversation_id)))
 
     @extend_schema(responses={204: None}, tags=["conversations"])

@@ -117,10 +117,11 @@ class TextInput(InputSerializer):
     text = serializers.CharField(allow_blank=True, trim_whitespace=False)
 
 
-class TitleInput(InputSerializer):
+class ConversationInput(InputSerializer):
     """The fields of a conversation that can be changed."""
 
     title = serializers.CharField(allow_blank=True)
+    archived = serializers.BooleanField(help_text="Whether it is in the archive.")
 
 
 class QuerySerializer(InputSerializer):
@@ -159,6 +160,12 @@ class ConversationsQuery(ListQuery):
         allow_blank=True,
         max_length=200,
         help_text="Words; each of them is in the title or in a message.",
+    )
+    archived = serializers.BooleanField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="True: only those in the archive; false: only the others. Both by default.",
     )
     last_words = serializers.BooleanField(
         required=False, help_text="Each conversation with what its agent said last."

@@ -91,6 +91,7 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
         help_text="Why a queued one has not begun: worker, agent_paused or agent_busy; else empty."
     )
     title = serializers.CharField()
+    archived = serializers.BooleanField(help_text="Whether it is in the archive.")
     task_id = serializers.UUIDField(allow_null=True, help_text="The task that it is about.")
     comment_id = serializers.UUIDField(allow_null=True, help_text="The comment that began it.")
     doc_id = serializers.UUIDField(allow_null=True, help_text="The doc that it is about.")

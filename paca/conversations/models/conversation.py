@@ -139,6 +139,8 @@ class Conversation(BaseModel):
     last_activity_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # Since when lists leave it out.
+    archived_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
 
     objects = ConversationQuerySet.as_manager()
@@ -194,6 +196,11 @@ class Conversation(BaseModel):
     def subject(self) -> Task | Doc | None:
         """The task or doc that it is about; None for a chat."""
         return self.task or self.doc
+
+    @property
+    def archived(self) -> bool:
+        """Whether lists leave it out."""
+        return self.archived_at is not None
 
     @property
     def last_seq(self) -> int:

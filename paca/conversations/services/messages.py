@@ -43,6 +43,12 @@ class ConversationBusy(Conflict):
     code = "conversation_busy"
 
 
+class ConversationAtWork(Conflict):
+    """The agent works in this conversation. Wait for its end, or stop it, and archive it then."""
+
+    code = "conversation_running"
+
+
 @dataclass(frozen=True, slots=True)
 class MessageReceipt:
     """Where a message was stored, and the number of the turn that answers it.
@@ -204,6 +210,20 @@ def rename(conversation: Conversation, *, title: str, by: Member) -> None:
         fact = f"At most {MAX_TITLE_CHARACTERS} characters."
         raise Invalid("The title is too long.", fields={"title": [fact]})
     store.append(conversation.id, events.TitleChanged(title=title, by=by.name))
+
+
+@transaction.atomic
+def archive(conversation: Conversation, *, archived: bool, by: Member) -> None:
+    """Move the conversation to the archive, or back from it; nothing happens if it is there already.
+
+    Raises ``ConversationAtWork`` if the agent works in it or is to begin.
+    """
+    current = lock(conversation)
+    if archived == current.archived:
+        return
+    if archived and is_busy(current):
+        raise ConversationAtWork
+    store.append(current.id, events.ConversationArchived(archived=archived, by=by.name))
 
 
 def check_text(text: str, *, field: str = "text") -> None:

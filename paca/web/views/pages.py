@@ -87,7 +87,7 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
         prompts=scripted_model.PROMPTS,
         start_url=start_url(chosen) if chosen else "",
         people=selectors.people(member.project),
-        recent=conversations.find(member.project)[:RECENT_COUNT],
+        recent=conversations.find(member.project, archived=False)[:RECENT_COUNT],
         steps=_checklist(request, member, rows),
     )
     return render(request, "web/overview.html", context)
@@ -130,24 +130,27 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
         settings_url=settings_url(member, found),
         prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
-        recent=conversations.find(member.project, agent=str(found.id))[:PAGE_SIZE],
+        recent=conversations.find(member.project, agent=str(found.id), archived=False)[:PAGE_SIZE],
     )
     return render(request, "web/agent.html", context)
 
 
 @project_page("conversations:read")
 def conversation_list(request: HttpRequest, member: Member) -> HttpResponse:
-    """The project's conversations, newest first, searched by title and messages."""
+    """The project's conversations or its archive, newest first, searched by title and messages."""
+    archived = "archived" in request.GET
     search = request.GET.get("q", "").strip()[:200]
     number = request.GET.get("page", "")
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,4}", number) else 1
     first = (page - 1) * PAGE_SIZE
-    found = list(conversations.find(member.project, search=search)[first : first + PAGE_SIZE + 1])
+    rows = conversations.find(member.project, search=search, archived=archived)
+    found = list(rows[first : first + PAGE_SIZE + 1])
     context = page_context(
         member,
         "conversations",
         found=found[:PAGE_SIZE],
         search=search,
+        archived=archived,
         newer=page - 1,
         older=page + 1 if len(found) > PAGE_SIZE else 0,
     )

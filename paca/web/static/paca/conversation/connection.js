@@ -71,6 +71,11 @@ export class Connection {
     return call("POST", `${this.#base}compact/`, { focus });
   }
 
+  /** Move the conversation to the archive, or back. Throws ApiError. */
+  archive(archived) {
+    return call("PATCH", this.#base, { archived });
+  }
+
   /** How much is stored in the workspace: {exists, bytes, limit_bytes, last_used_at}. */
   workspace() {
     return call("GET", `${this.#base}workspace/`);

@@ -87,6 +87,7 @@ function startOfReply(draft, call) {
 }
 
 function messageReceived(draft, frame, data) {
+  if (isNews(draft, frame)) draft.archived = false;
   writable(draft, "pending").delete(data.client_id);
   const key = `message:${frame.seq}`;
   const entry = { key, kind: "person", ...metadata(frame), ...data };
@@ -255,6 +256,9 @@ export const eventHandlers = new Map(Object.entries({
     addNote(draft, frame, data);
   },
   "agent.conversation.stopped": statusWithNote("stopped"),
+  "agent.conversation.archived": (draft, frame, { archived }) => {
+    if (isNews(draft, frame)) draft.archived = archived;
+  },
   "agent.conversation.forked": (draft, frame, data) => {
     setStatus(draft, frame, "finished");
     addNote(draft, frame, data);

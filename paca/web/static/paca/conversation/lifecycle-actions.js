@@ -40,6 +40,12 @@ export function lifecycleActions(view) {
       if (focus !== null) await view.reportErrors(() => view.connection.summarise(focus));
     },
 
+    /** Move the conversation to the archive, or back. */
+    async archive() {
+      const archived = !view.run.archived;
+      if (await view.reportErrors(() => view.connection.archive(archived))) view.announcer.say(archived ? "Archived" : "Back from the archive");
+    },
+
     /** Load the size of the files, for the menu that opens. It is no error if the server does not tell it. */
     async measureFiles() {
       try {

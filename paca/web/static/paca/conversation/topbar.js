@@ -19,6 +19,7 @@ export function topbar(view) {
     <div class="title-stack">${renaming ? titleField(run, view) : html`<h1 title=${run.title}><bdi>${visible(run.title) || "New conversation"}</bdi></h1>`}
       <span class="phone-only">${state(run, "")}</span></div>
     <span class="desk-only">${state(run, "pill")}</span>
+    ${run.archived ? html`<span class="badge badge-line">Archived</span>` : nothing}
     <span class="grow"></span>
     ${contextMeter(run.context)}
     ${STOPPABLE.has(run.status) && page.mayWrite ? stopButton(run, view) : nothing}
@@ -72,7 +73,8 @@ function menu(view) {
       ${page.mayWrite ? html`${separator}${item("file-text", "Summarise what came before…", view.acts.summarise)}
       ${page.conversation.chat_session_id && !page.agent.retired
         ? item("rotate-ccw", "Start over…", view.acts.clear) : nothing}
-      ${STOPPABLE.has(run.status) ? nothing : item("trash-2", "Delete…", view.acts.delete)}` : nothing}
+      ${STOPPABLE.has(run.status) ? nothing : html`${item("box", run.archived ? "Bring back from the archive" : "Archive", view.acts.archive)}
+        ${item("trash-2", "Delete…", view.acts.delete)}`}` : nothing}
       ${files(view)}
     </div></paca-menu>`;
 }
