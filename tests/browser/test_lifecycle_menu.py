@@ -66,6 +66,22 @@ def test_conversation_is_archived_and_comes_back_with_the_next_message(page: Pag
     actions.wait_until(page, "finished")
 
 
+def test_palette_runs_the_commands_of_the_page(page: Page) -> None:
+    actions.start(page)
+    actions.wait_until(page, "finished")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search").fill("rena")
+    expect(page.locator("#palette-list [aria-selected=true]")).to_contain_text("Rename")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Title")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search").fill("keyboard")
+    page.get_by_role("option", name="Keyboard").click()
+    expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+
+
 def test_run_that_ends_in_the_background_is_told_in_title_and_icon_and_by_a_wanted_notification(
     page: Page,
 ) -> None:

@@ -1,4 +1,4 @@
-// The search palette (Ctrl+K): finds tasks, docs, comments and conversations, and goes to pages.
+// The search palette (Ctrl+K): finds tasks, docs, comments and conversations, goes to pages, and runs commands.
 
 import { html, nothing, render } from "../../vendor/lit-html/lit-html.js";
 import { ApiError, call } from "./api.js";
@@ -9,6 +9,22 @@ const TYPING_MS = 160;
 const KINDS = new Map([
   ["task", ["square-kanban", "Task"]], ["doc", ["file-text", "Doc"]], ["comment", ["message-square", "Comment"]], ["conversation", ["messages-square", "Conversation"]],
 ]);
+
+// What the page offers by a menu or a button: the palette presses it.
+const COMMANDS = ".topbar [role=menuitem]:not([aria-disabled]), [data-theme-toggle], [data-keys]";
+
+function commandsOfPage() {
+  return [...document.querySelectorAll(COMMANDS)].map((element) => ({
+    label: element.getAttribute("aria-label") ?? wordsOf(element), icon: "zap", kind: "Command", element,
+  }));
+}
+
+/** The words of a menu's item, without its key or size. */
+function wordsOf(element) {
+  return [...element.childNodes].filter((node) => !node.matches?.(".sub")).map((node) => node.textContent).join("").trim();
+}
+
+const fits = ({ label }, words) => label.toLowerCase().includes(words.trim().toLowerCase());
 
 class Palette {
   #dialog = document.createElement("dialog");
@@ -48,7 +64,8 @@ class Palette {
 
   async #find(words) {
     const search = (this.#search += 1);
-    const pages = this.#pages.filter(({ label }) => label.toLowerCase().includes(words.toLowerCase()));
+    const pages = this.#pages.filter((page) => fits(page, words));
+    const commands = commandsOfPage().filter((command) => fits(command, words));
     let found = [];
     this.#note = "";
     if (words.trim()) {
@@ -60,7 +77,7 @@ class Palette {
       }
     }
     if (search !== this.#search) return; // a later search has begun
-    this.#results = [...found.map((hit) => this.#itemOf(hit)), ...pages.map((page) => ({ ...page, kind: "Go to" }))];
+    this.#results = [...found.map((hit) => this.#itemOf(hit)), ...pages.map((page) => ({ ...page, kind: "Go to" })), ...commands];
     if (words.trim() && !this.#results.length && !this.#note) this.#note = `Nothing is found for “${words.trim()}”.`;
     this.#index = 0;
     this.#render();
@@ -80,17 +97,30 @@ class Palette {
       this.#dialog.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter" && !event.isComposing) {
       event.preventDefault();
-      const chosen = this.#results[this.#index];
-      if (chosen) location.assign(chosen.href);
+      this.#choose(this.#results[this.#index]);
     }
+  }
+
+  #choose(chosen) {
+    if (chosen?.href) location.assign(chosen.href);
+    if (!chosen?.element) return;
+    this.#dialog.close();
+    chosen.element.click();
+  }
+
+  /** A page is a link, so that it can be opened in another tab; a command is a button. */
+  #option(item, index) {
+    const inner = html`${icon(item.icon)}<span class="clip"><bdi>${visible(item.label)}</bdi>${item.snippet?.length ? html`<small class="muted clip">${item.snippet.map(piece)}</small>` : nothing}</span><span class="sub">${item.kind}</span>`;
+    const selected = index === this.#index ? "true" : "false";
+    if (item.element) return html`<button type="button" class="menu-item is-tall" role="option" id="palette-${index}" tabindex="-1" aria-selected=${selected} @click=${() => this.#choose(item)}>${inner}</button>`;
+    return html`<a class="menu-item is-tall" role="option" id="palette-${index}" tabindex="-1" href=${item.href} aria-selected=${selected}>${inner}</a>`;
   }
 
   #render() {
     const selected = this.#results.length ? `palette-${this.#index}` : nothing;
     render(html`<div class="palette-in"><div class="searchbox">${icon("search")}<input class="input" type="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${selected}
-        aria-label="Search" placeholder="Search tasks, docs and conversations" .value=${this.#words} @input=${({ target }) => this.#typed(target.value)} @keydown=${(event) => this.#pressed(event)}></div>
-      <div class="palette-list" id="palette-list" role="listbox" aria-label="Results">${this.#results.map((item, index) => html`<a class="menu-item is-tall" role="option" id="palette-${index}" tabindex="-1" href=${item.href} aria-selected=${index === this.#index ? "true" : "false"}>
-        ${icon(item.icon)}<span class="clip"><bdi>${visible(item.label)}</bdi>${item.snippet?.length ? html`<small class="muted clip">${item.snippet.map(piece)}</small>` : nothing}</span><span class="sub">${item.kind}</span></a>`)}</div>
+        aria-label="Search" placeholder="Search, go to a page, or type a command" .value=${this.#words} @input=${({ target }) => this.#typed(target.value)} @keydown=${(event) => this.#pressed(event)}></div>
+      <div class="palette-list" id="palette-list" role="listbox" aria-label="Results">${this.#results.map((item, index) => this.#option(item, index))}</div>
       ${this.#note ? html`<p class="palette-note muted" role="status">${this.#note}</p>` : nothing}</div>`, this.#dialog);
   }
 }
