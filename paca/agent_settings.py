@@ -7,6 +7,7 @@ __all__ = [
     "AGENT_CALLS_IN_PROJECT_PER_HOUR",
     "AGENT_MAX_HOPS",
     "AGENT_MAX_STEPS",
+    "COMPACTION_MODEL",
     "CONTEXT_COMPACT_AT",
 ]
 
@@ -43,4 +44,11 @@ CONTEXT_COMPACT_AT = env.number(
     at_most=0.95,
     meaning="The part of a model's window from which a conversation is shortened: old tool results are left out, "
     "or a summary takes the place of what came before.",
+)
+COMPACTION_MODEL = env.text(
+    "COMPACTION_MODEL",
+    "",
+    meaning="The model that writes summaries, such as a smaller one, as `provider/model`. It is asked with the key of "
+    "each agent whose model is of that provider and has no base URL. Other agents, and those with the parameter "
+    "`compaction_model`, are not affected. Empty: each agent's own model.",
 )

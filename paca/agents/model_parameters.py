@@ -38,7 +38,9 @@ OWN_NUMBERS = {
 }
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 SENT_NAMES = (*NUMBERS, "effort")
-NAMES = (*SENT_NAMES, *OWN_NUMBERS)
+COMPACTION_MODEL = "compaction_model"  # as ``provider/model``
+NAMES = (*SENT_NAMES, *OWN_NUMBERS, COMPACTION_MODEL)
+MAX_MODEL_CHARACTERS = 200
 
 
 def find_errors(parameters: Any) -> list[str]:
@@ -51,6 +53,15 @@ def find_errors(parameters: Any) -> list[str]:
 def _find_error(name: str, value: Any) -> str:
     if known := {**NUMBERS, **OWN_NUMBERS}.get(name):
         return known.find_error(name, value)
+    if name == COMPACTION_MODEL:
+        return _find_error_of_model(value)
     if name != "effort":
         return f"{name[:50]} is not known; there are {', '.join(NAMES)}."
     return "" if value in EFFORTS else f"effort must be one of {', '.join(EFFORTS)}."
+
+
+def _find_error_of_model(value: Any) -> str:
+    is_name = isinstance(value, str) and value.isprintable() and "/" in value.strip("/")
+    if is_name and len(value) <= MAX_MODEL_CHARACTERS:
+        return ""
+    return f"{COMPACTION_MODEL} must be a model, written as provider/model."

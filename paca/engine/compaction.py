@@ -6,7 +6,6 @@ without a summary, and the next worker makes one; after it the summary is part o
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from paca import events
@@ -17,23 +16,10 @@ from paca.engine.context.cutting import Budget, Cut, budget_of, plan_cut
 from paca.engine.context.history import advance
 from paca.engine.context.measuring import RequestSize, size_of
 from paca.engine.context.replacing import format_summary
-from paca.engine.context.summary_prompt import summary_request
-from paca.engine.llm.model_errors import (
-    ContextExceeded,
-    KeyRefused,
-    ModelError,
-    ModelMisconfigured,
-)
 from paca.engine.request_size import request_size_of
-from paca.engine.side_call import ask_beside
+from paca.engine.summary_writing import Summary, write_summary
 from paca.engine.turn import ActiveTurn, TurnServices
 
-logger = logging.getLogger(__name__)
-
-PURPOSE = "compaction"
-SUMMARY_TRIES = (
-    3  # the second and third with the half of the text, if the server refuses its length
-)
 LIMIT_IF_UNKNOWN = 16_000  # tokens, if nobody has told the window
 AUTOMATICALLY = CompactionRequest(AUTOMATIC)
 
@@ -71,18 +57,18 @@ async def compact(
     if cut is None or cut.kept + len(format_summary(NO_SUMMARY, carried)) > budget.total:
         await _skip(wanted, services)
         return False
-    summary = await _summarise(cut, budget, size, wanted.focus, turn, services)
+    summary = await write_summary(cut.replaced, budget, size, wanted.focus, turn, services)
     # guard: context-summary-must-win
-    if cut.kept + len(format_summary(summary, carried)) > budget.total:
-        summary = ""
+    if cut.kept + len(format_summary(summary.text, carried)) > budget.total:
+        summary = Summary()
     compacted = events.ContextCompacted(
-        summary=summary or NO_SUMMARY,
+        summary=summary.text or NO_SUMMARY,
         upto_seq=cut.upto_seq,
         tokens_before=size.used,
         tokens_after=0,
         focus=wanted.focus,
         by=wanted.by,
-        model=turn.profile.model if summary else "",
+        model=summary.model,
         carried=carried,
         window=window,
         refused=refused,
@@ -126,56 +112,3 @@ def _measured(
     history = services.log.history
     after = request_size_of(turn, advance(history, event, history.seq + 1))
     return replace(event, tokens_after=after.used, context=after.as_context(window))
-
-
-async def _summarise(
-    cut: Cut,
-    budget: Budget,
-    size: RequestSize,
-    focus: str,
-    turn: ActiveTurn,
-    services: TurnServices,
-) -> str:
-    """The summary of the model; empty if it gave none.
-
-    The text is cut so that each request fits. A refusal for its length halves it, twice.
-    """
-    if turn.profile.demo:
-        return ""
-    room = int(budget.limit * 0.9) - budget.summary - int(_thinking_tokens(turn))
-    characters = max(1_000, size.characters_of(room) - 3_000)  # for instructions and summary so far
-    for _ in range(SUMMARY_TRIES):
-        parts = transcript.parts_of(cut.replaced, characters=characters)
-        try:
-            return await _summarise_parts(parts, budget.summary, focus, turn, services)
-        except ContextExceeded:
-            characters = max(1_000, characters // 2)
-        except (KeyRefused, ModelMisconfigured):
-            raise  # the next call of the conversation would fail in the same way
-        except ModelError as error:
-            logger.warning("no summary could be made", extra={"code": error.code})
-            break
-    return ""
-
-
-def _thinking_tokens(turn: ActiveTurn) -> float:
-    budget = turn.profile.parameters.get("thinking_budget")
-    return budget if isinstance(budget, int | float) else 0
-
-
-async def _summarise_parts(
-    parts: list[str], tokens: int, focus: str, turn: ActiveTurn, services: TurnServices
-) -> str:
-    """One summary of all parts: each call extends the summary so far by the next part."""
-    summary = ""
-    for number, part in enumerate(parts, 1):
-        services.log.add(events.ContextCompacting(part=number, parts=len(parts)))
-        profile = turn.profile
-        request = summary_request(
-            profile.model, profile.parameters, part, so_far=summary, focus=focus, tokens=tokens
-        )
-        reply = await ask_beside(turn, services, request, purpose=PURPOSE)
-        summary = transcript.shorten(reply.text.strip(), tokens * 8)
-        if not summary:
-            break
-    return summary

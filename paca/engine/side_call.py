@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paca import events
 from paca.engine import limits
 from paca.engine.llm import retrying
-from paca.engine.llm.base import Reply, Request
+from paca.engine.llm.base import LLM, Reply, Request
 from paca.engine.llm.model_errors import ModelError
 from paca.engine.think import usage_fields
 from paca.engine.turn import ActiveTurn, ModelCallStarted, TurnServices, limit_before_call
 
 
 async def ask_beside(
-    turn: ActiveTurn, services: TurnServices, request: Request, *, purpose: str
+    turn: ActiveTurn, services: TurnServices, request: Request, *, llm: LLM, purpose: str
 ) -> Reply:
     """The reply to a request that is no part of the conversation. ``purpose`` is booked with its usage.
+
+    ``llm`` is the client of the request's model.
 
     Each attempt stores its row before it starts, and adds its usage to the next commit, however it ends.
     A worker that dies meanwhile leaves the row, which the next worker marks as abandoned.
 
     Raises the last ``ModelError``, and ``TurnLimitReached`` if a limit forbids an attempt.
     """
-    call = _SideCall(turn, services, purpose)
+    call = _SideCall(turn, services, request.model, purpose)
     try:
         await call.begin()
         async with retrying.stream_with_retries(
-            services.llm, request, retries=turn.profile.retries, sleep=services.wait
+            llm, request, retries=turn.profile.retries, sleep=services.wait
         ) as stream:
             call.stream = stream
             async for step in stream:
@@ -51,6 +53,7 @@ class _SideCall:
 
     turn: ActiveTurn
     services: TurnServices
+    model: str
     purpose: str
     stream: retrying.RetryingStream | None = None
     attempt: int = 1
@@ -64,7 +67,7 @@ class _SideCall:
             raise limits.TurnLimitReached(reached)
         row = ModelCallStarted(
             call_id=self.id,
-            model=self.turn.profile.model,
+            model=self.model,
             attempt=self.attempt,
             purpose=self.purpose,
         )
@@ -87,12 +90,12 @@ class _SideCall:
         self.services.log.add(
             events.UsageRecorded(
                 call_id=self.id,
-                model=self.turn.profile.model,
+                model=self.model,
                 attempt=attempt.number,
                 outcome=attempt.outcome,
                 seconds=round(attempt.seconds, 3),
                 purpose=self.purpose,
-                **usage_fields(attempt.usage, self.turn.profile),
+                **usage_fields(attempt.usage, replace(self.turn.profile, model=self.model)),
             )
         )
 

@@ -47,6 +47,7 @@ class AgentProfile:
     time_limits: TimeLimits = field(default_factory=TimeLimits)
     context_window: int | None = None
     compact_at: float = 0.7
+    compaction_model: str = ""
     retries: int = 3
     command_timeout_seconds: float = 60
     sandbox_memory_mib: int = 0
@@ -226,6 +227,8 @@ class TurnServices(ToolServices):
     """Everything outside the engine that a turn uses.
 
     ``read_limits`` gives the limits of the agent as they are now; without it they do not change.
+    ``compaction_llm`` is the client of the profile's ``compaction_model``; None if the agent's own model writes
+    the summaries.
     ``open_tasks`` gives the open tasks of the agent as a text for its model, empty if there are none.
     ``lend_slot`` is a context in which the turn only waits, and others use its place on the worker.
     ``ends_run`` are errors of a tool after which the run cannot go on: it is unknown whether the call took
@@ -236,6 +239,7 @@ class TurnServices(ToolServices):
     outputs: OutputStore = NoOutputStore()
     read_limits: Callable[[], Awaitable[TurnLimits]] | None = None
     lend_slot: LendSlot = nullcontext
+    compaction_llm: LLM | None = None
     open_tasks: Callable[[], Awaitable[str]] | None = None
     ends_run: tuple[type[Exception], ...] = ()
 

@@ -193,11 +193,25 @@ def _profile(
         ),
         context_window=parameters.get(own_parameters.CONTEXT_WINDOW),
         compact_at=settings.CONTEXT_COMPACT_AT,
+        compaction_model=_compaction_model(agent),
         retries=settings.LLM_MAX_RETRIES,
         command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,
         sandbox_memory_mib=spec.limits.memory_mib,
         sandbox_workspace_mib=spec.limits.workspace_mib,
     )
+
+
+def _compaction_model(agent: Agent) -> str:
+    """The model that writes summaries; empty for the agent's own.
+
+    It gets the agent's key, so it is always one of the same provider, at the same base URL.
+    """
+    own: str = agent.parameters.get(own_parameters.COMPACTION_MODEL) or ""
+    chosen = own or ("" if agent.base_url else settings.COMPACTION_MODEL)
+    # guard: compaction-model-of-the-same-provider
+    if chosen.partition("/")[0] != agent.model.partition("/")[0] or chosen == agent.model:
+        return ""
+    return chosen
 
 
 def _limits(agent: Agent) -> TurnLimits:

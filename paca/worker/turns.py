@@ -24,7 +24,7 @@ from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, run_errors, turn_end
-from paca.worker.agent_model import open_llm_of
+from paca.worker.agent_model import open_compaction_llm_of, open_llm_of
 from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn, read_limits
 from paca.worker.control_protocol import (
@@ -227,6 +227,7 @@ class ConversationRun:
                 FullOutputStore(database),
                 functools.partial(database.call, read_limits, agent_id),
                 self._lend_slot,
+                compaction_llm=open_compaction_llm_of(turn),
                 open_tasks=functools.partial(read_open_tasks, self._project_access),
                 ends_run=(Fenced, *database_errors.UNAVAILABLE_ERRORS),
             )

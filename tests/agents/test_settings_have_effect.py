@@ -7,10 +7,12 @@ import pytest
 
 import paca
 from paca.agents import model_parameters, services
+from paca.agents.models import Agent
 from paca.engine.llm import own_parameters
 from paca.engine.llm.anthropic import encoder as anthropic_encoder
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.openai import parameters as openai_parameters
+from paca.worker import assembly
 
 ROOT = Path(paca.__file__).parent
 # Pages and the API show these settings; conversations do not use them.
@@ -37,6 +39,29 @@ def test_model_parameter_is_sent_by_every_adapter(name: str) -> None:
         how = {"provider": provider, "max_tokens_name": "max_tokens", "own_address": own_address}
         sent = openai_parameters.encode({name: value}, 8192, **how)
         assert sent != openai_parameters.encode({}, 8192, **how)
+
+
+@pytest.mark.parametrize(
+    ("own", "of_all", "base_url", "used"),
+    [
+        ("", "", "", ""),
+        ("openai/mini", "openai/small", "", "openai/mini"),
+        ("", "openai/small", "", "openai/small"),
+        ("", "anthropic/small", "", ""),  # the agent's key is for another provider
+        ("anthropic/small", "", "", ""),
+        ("", "openai/small", "https://llm.example/v1", ""),
+        ("openai/mini", "", "https://llm.example/v1", "openai/mini"),
+        ("openai/large", "", "", ""),
+    ],
+)
+def test_model_for_summaries_is_one_that_may_get_the_key_of_the_agent(
+    own: str, of_all: str, base_url: str, used: str, settings
+) -> None:
+    settings.COMPACTION_MODEL = of_all
+    parameters = {own_parameters.COMPACTION_MODEL: own} if own else {}
+    agent = Agent(model="openai/large", base_url=base_url, parameters=parameters)
+    assert assembly._compaction_model(agent) == used
+    assert own_parameters.without(parameters) == {}
 
 
 @pytest.mark.parametrize("name", model_parameters.OWN_NUMBERS)

@@ -19,6 +19,10 @@ def test_summary_opens_in_the_flow_and_the_meter_lists_what_fills_the_window(
     open_it(page, made(product, "conversation", "summary_seed"))
     divider = page.get_by_text(re.compile("Summary of what came before"))
     expect(divider).to_contain_text("148,000 to 21,000 tokens")
+    words, arrow = (each.bounding_box() for each in (divider, divider.locator("svg")))
+    assert words
+    assert arrow
+    assert words["y"] <= arrow["y"] < words["y"] + words["height"] / 2, "the arrow is on the line"
     divider.click()
     expect(page.get_by_text("Asked:")).to_be_visible()
     meter = page.locator(".context-meter > summary")
@@ -34,6 +38,7 @@ def test_summary_opens_in_the_flow_and_the_meter_lists_what_fills_the_window(
     actions.has_no_sideways_scroll(page)
     meter.click()
     actions.has_no_sideways_scroll(page)
+    page.screenshot(path=product.pictures / f"context-phone-{theme}.png")
     meter.click()
     page.get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name="Summarise what came before").click()

@@ -44,10 +44,20 @@ class Point:
 
 def _holds(*kinds: type) -> Arrives:
     def arrives(*given: Any, **_: Any) -> bool:
-        entries = given[2] if len(given) == 3 and isinstance(given[2], tuple) else given
-        return any(isinstance(entry, kinds) for entry in entries)
+        return any(isinstance(entry, kinds) for entry in _entries(given))
 
     return arrives
+
+
+def _entries(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    return given[2] if len(given) == 3 and isinstance(given[2], tuple) else given
+
+
+def _begins_summary(*given: Any, **_: Any) -> bool:
+    return any(
+        isinstance(entry, ModelCallStarted) and entry.purpose == "compaction"
+        for entry in _entries(given)
+    )
 
 
 def _asks(*ops: str) -> Arrives:
@@ -100,6 +110,15 @@ ANSWER_POINTS: dict[str, Point] = {
     "answer-unposted": Point(thread_comments, "post", "before"),
     "answer-half-posted": Point(thread_comments, "post", "after"),
 }
+# Points from the request for a summary to its place in the log.
+SUMMARY_POINTS: dict[str, Point] = {
+    "summary-unasked": Point(*STORED, "before", _begins_summary),
+    "summary-asked": Point(*STORED, "after", _begins_summary),
+    "summary-unstored": Point(*STORED, "before", _holds(events.ContextCompacted)),
+    "summary-half-stored": Point(*HALF_STORED, "before", _holds(events.ContextCompacted)),
+    "summary-stored": Point(*STORED, "after", _holds(events.ContextCompacted)),
+}
+ALL_POINTS = POINTS | WRITE_POINTS | ANSWER_POINTS | SUMMARY_POINTS
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"
 WAKES = [Point(bus, "wake", "before") for bus in (MemoryBus, RedisBus)]
@@ -109,9 +128,7 @@ def install(fault: str) -> None:
     """Make this process die at the point, written ``name`` or ``name:n``."""
     name, _, times = fault.partition(":")
     arrivals = Arrivals(int(times or 1))
-    for point in (
-        WAKES if name == TRIGGER_STORED else [(POINTS | WRITE_POINTS | ANSWER_POINTS)[name]]
-    ):
+    for point in WAKES if name == TRIGGER_STORED else [ALL_POINTS[name]]:
         _wrap(point, arrivals)
 
 

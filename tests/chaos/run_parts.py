@@ -25,6 +25,7 @@ MODULES = {
     "RACE": "racing",
     "TOOLS": "project_writes",
     "ANSWERS": "answers",
+    "SUMMARY": "summaries",
 }
 
 

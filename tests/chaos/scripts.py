@@ -16,6 +16,7 @@ EFFECTS = "effects.txt"
 EFFECT = re.compile(rf"echo (\S+) >> {EFFECTS}")
 MARK = re.compile(r"\[story (\S+)\]")
 DONE = "All of it is done."
+NOTES = "Notes on what came before."
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class ScriptedModel:
         return script
 
     def _reply(self, body: dict[str, Any]) -> Scripted | Raw:
+        if not body.get("tools"):  # the agent always has tools; a request for a summary has none
+            return says(NOTES)
         messages = anthropic_dialect.conversation(body)
         mark = MARK.search(anthropic_dialect.text_of(messages[0]))
         assert mark is not None

@@ -22,6 +22,7 @@ from tests.engine.windowed_llm import WindowedLLM
 from tests.engine.world import World, any_command, tool_steps
 from tests.support.logs import shortened_logs
 from tests.support.model_script import calls, fails, says
+from tests.support.scripted_llm import ScriptedLLM
 
 pytestmark = pytest.mark.anyio
 WINDOW = 8_000
@@ -169,6 +170,15 @@ async def test_the_agent_asks_for_a_summary_and_it_is_made_after_the_step():
     assert len(world.find(events.ContextCompacted)) == 1
 
 
+async def test_a_focus_that_is_too_long_is_refused_and_no_summary_is_made():
+    focus = {"focus": "x" * 2001}
+    world = World(calls(compact_context=focus), says("Done."), context_window=100_000)
+    talk(world, 6)
+    await world.ask("Sum it up")
+    assert [(result.failed, result.cause) for result in world.results] == [(True, "invalid")]
+    assert not world.find(events.ContextCompacted)
+
+
 async def test_a_wanted_summary_of_too_little_is_skipped_and_says_so():
     world = World(says("Hello."))
     world.log.append(events.ContextCompactionRequested(by="Ada"))
@@ -198,6 +208,47 @@ async def test_a_worker_that_dies_during_a_summary_leaves_it_to_the_next_one():
     assert world.status == "finished/answered"
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_worker_that_dies_at_any_commit_around_a_summary_leaves_one_and_doubles_nothing(
+    when,
+):
+    died = number = 0
+    while died == number:
+        number += 1
+        died += await _dies_at(number, when)
+    assert died > 4  # the calls of the summary and of the answer, and what they store
+
+
+async def _dies_at(number, when):
+    """Whether the turn came to the commit of this number. The worker died there, and another went on."""
+    llm = WindowedLLM(lambda _request: says("Done."), window=WINDOW)
+    world = World(llm=llm, context_window=WINDOW)
+    talk(world, 8)
+    stores, is_dead, left = world.log.commit, asyncio.Event(), [number]
+
+    async def commit(*entries):
+        left[0] -= 1
+        if left[0] or when == "after":
+            await stores(*entries)
+        if left[0] == 0:
+            is_dead.set()
+            await asyncio.Event().wait()
+        return world.log.history
+
+    world.log.commit = commit
+    world.send("And now?")
+    await world.wait_until(lambda: is_dead.is_set() or not world.is_running)
+    world.log.commit = stores
+    if is_dead.is_set():
+        await world.kill_worker()
+        await world.take_over()
+    assert world.status == "finished/answered"
+    assert world.answers[8:] == ["Done."]
+    assert len(world.find(events.ContextCompacted)) == 1
+    assert (llm.faults, llm.refusals) == ([], 0)
+    return is_dead.is_set()
+
+
 async def test_a_stop_during_a_summary_books_its_call():
     world = World(fails("stall"), context_window=WINDOW)
     talk(world, 8)
@@ -225,6 +276,41 @@ async def test_a_failed_attempt_of_a_summary_counts_for_the_budget():
     await world.ask("And now?")
     assert len(world.llm.requests) == 1
     assert world.status == "paused/token_budget"
+
+
+# --- a model of its own for summaries ----------------------------------------------------------------
+
+SMALL = "anthropic/claude-small"
+
+
+async def test_another_model_writes_the_summary_and_its_call_is_booked_under_its_name():
+    small = ScriptedLLM([says("Short notes.")])
+    world = World(
+        says("Done."), context_window=WINDOW, compaction_llm=small, compaction_model=SMALL
+    )
+    talk(world, 8)
+    await world.ask("And now?")
+    (request,) = small.requests
+    assert (request.model, request.parameters) == (SMALL, {})
+    (compacted,) = world.find(events.ContextCompacted)
+    assert (compacted.summary, compacted.model) == ("Short notes.", SMALL)
+    booked = [each.model for each in world.find(events.UsageRecorded) if each.purpose != "turn"]
+    assert booked == [SMALL]
+    assert [each.model for each in world.llm.requests] == [world.profile.model]
+
+
+@pytest.mark.parametrize("failure", [KeyRefused(), RequestRefused(), says(" ")])
+async def test_the_agent_writes_the_summary_itself_if_the_model_for_it_fails(failure):
+    small = ScriptedLLM([failure])
+    replies = says("Own notes."), says("Done.")
+    world = World(
+        *replies, context_window=WINDOW, compaction_llm=small, compaction_model=SMALL, retries=0
+    )
+    talk(world, 8)
+    await world.ask("And now?")
+    (compacted,) = world.find(events.ContextCompacted)
+    assert (compacted.summary, compacted.model) == ("Own notes.", world.profile.model)
+    assert world.status == "finished/answered"
 
 
 # --- refusals ---------------------------------------------------------------------------------------

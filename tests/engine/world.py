@@ -44,7 +44,8 @@ PROFILE = AgentProfile(
 class World:
     """One conversation with its agent. The arguments are the replies of the model.
 
-    ``tools`` are more tools than those of the workspace. ``llm`` answers in place of the replies.
+    ``tools`` are more tools than those of the workspace. ``llm`` answers in place of the replies, and
+    ``compaction_llm`` writes the summaries.
     """
 
     def __init__(
@@ -55,10 +56,12 @@ class World:
         tools: Iterable[AnyTool] = (),
         ends_run: tuple[type[Exception], ...] = (),
         llm: Any = None,
+        compaction_llm: Any = None,
         **profile: Any,
     ) -> None:
         self.log = ListLog()
         self.llm = llm or ScriptedLLM(replies)
+        self.compaction_llm = compaction_llm
         self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
         self.profile = replace(PROFILE, **profile)
         self._toolbox = Toolbox([*workspace_tools(), *tools])
@@ -197,7 +200,12 @@ class World:
     async def _run_turn(self) -> TurnOutcome:
         llm = TextCallingLLM(self.llm) if self.profile.text_tool_calls else self.llm
         services = TurnServices(
-            self.log, self.sandbox, llm, read_limits=self._read_limits, ends_run=self._ends_run
+            self.log,
+            self.sandbox,
+            llm,
+            read_limits=self._read_limits,
+            compaction_llm=self.compaction_llm,
+            ends_run=self._ends_run,
         )
         self.turn = turn = ActiveTurn(self.profile, self._toolbox, seen_files=self._seen_files)
         if self._ended_by is None:

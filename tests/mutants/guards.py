@@ -503,6 +503,21 @@ MUTANTS = (
         (f"{COMPACTION}::test_a_wrong_window_is_corrected_by_the_refusal_and_the_turn_ends_well",),
     ),
     Mutant(
+        "context-refused-settings-of-the-agent",
+        always,
+        (f"{COMPACTION}::test_the_agent_writes_the_summary_itself_if_the_model_for_it_fails",),
+    ),
+    Mutant(
+        "compaction-model-of-the-same-provider",
+        never,
+        ("tests/agents/test_settings_have_effect.py",),
+    ),
+    Mutant(
+        "compaction-model-gets-no-key-of-another-provider",
+        always,
+        ("tests/security/test_bad_input.py",),
+    ),
+    Mutant(
         "context-summary-must-win",
         never,
         (f"{COMPACTION}::test_a_summary_that_wins_less_than_a_quarter_is_not_used",),

@@ -77,6 +77,20 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"llm_api_key": "x" * 8001}, 400, "invalid", "llm_api_key", "8000"),
     ("PATCH", ONE, {"parameters": []}, 400, "invalid", "parameters", "Expected a dictionary"),
     ("PATCH", ONE, {"parameters": {"x": 1}}, 400, "invalid", "parameters", "there are temper"),
+    *(
+        (
+            *("PATCH", ONE, {"parameters": {"compaction_model": model}}),
+            *(400, "invalid"),
+            *("parameters", said),
+        )
+        for model, said in [
+            *(
+                (bad, "must be a model, written")
+                for bad in (1, [], "", "x", "/x", "x/", "a/\0", f"a/{'x' * 200}")
+            ),
+            ("elsewhere/small", "must be a model of"),
+        ]
+    ),
     (
         "PATCH",
         ONE,

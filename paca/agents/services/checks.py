@@ -23,6 +23,8 @@ def find_errors(agent: Agent, *, new_key: str | None = None) -> Errors:
     errors: Errors = {}
     if found := model_parameters.find_errors(agent.parameters):
         errors["parameters"] = found
+    elif error := _check_compaction_model(agent):
+        errors["parameters"] = [error]
     for field, error in (
         ("tools", _check_tools(agent.tools)),
         ("model", _check_model(agent)),
@@ -45,6 +47,18 @@ def _check_model(agent: Agent) -> str:
     except ModelMisconfigured as error:
         return error.detail
     return ""
+
+
+def _check_compaction_model(agent: Agent) -> str:
+    """An error if the model for summaries is of another provider: it would get the agent's key."""
+    chosen = agent.parameters.get(model_parameters.COMPACTION_MODEL)
+    provider = agent.model.partition("/")[0]
+    # guard: compaction-model-gets-no-key-of-another-provider
+    if chosen is None or chosen.partition("/")[0] == provider:
+        return ""
+    return (
+        f"compaction_model must be a model of {provider}, like the agent's own, whose key it uses."
+    )
 
 
 def _check_tools(chosen: Any) -> str:

@@ -1,4 +1,4 @@
-"""Those of an agent's parameters that Paca keeps to itself: time limits, and the size of the model's window."""
+"""Those of an agent's parameters that Paca keeps to itself: time limits, the size of the window, and other models."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,7 +7,8 @@ from paca.engine.llm.http_pool import TimeLimits
 
 TIMES = ("first_token_seconds", "silence_seconds", "total_seconds")
 CONTEXT_WINDOW = "context_window"
-NAMES = (*TIMES, CONTEXT_WINDOW)
+COMPACTION_MODEL = "compaction_model"
+NAMES = (*TIMES, CONTEXT_WINDOW, COMPACTION_MODEL)
 
 
 def without(parameters: dict[str, Any]) -> dict[str, Any]:
