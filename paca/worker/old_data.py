@@ -1,4 +1,4 @@
-"""Removes old data and expired sign-ins, and marks lost model calls, each hour, in a task of the worker."""
+"""Removes old data and expired sign-ins, and repairs rows of model calls, each hour, in a task of the worker."""
 
 import asyncio
 import logging
@@ -28,12 +28,13 @@ async def remove_repeatedly(database: Database, is_draining: Callable[[], bool])
 
 
 async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
-    """Remove expired sign-ins, mark lost model calls, and remove data by the configured keep times.
+    """Remove expired sign-ins, repair rows of model calls, and remove data by the configured keep times.
 
     It stops at the next conversation if the worker drains.
     """
     await database.call(people.remove_expired_sign_ins)
     await database.call(model_calls.mark_lost_as_abandoned)
+    await database.call(model_calls.complete_rows)
     removed = await database.call(
         retention.remove_old_data,
         retention.KeepTimes.from_settings(),

@@ -1,4 +1,4 @@
-"""Model calls stay when their conversation goes, and are found by project and day."""
+"""Model calls stay when their conversation goes, and are found by project and day, and by agent and day."""
 
 from django.db import migrations, models
 
@@ -9,20 +9,17 @@ def remove_calls_without_conversation(apps, schema_editor):
     calls.filter(conversation=None).delete()
 
 
+def index(of, name):
+    return migrations.AddIndex("modelcall", models.Index(fields=[of, "started_at"], name=name))
+
+
 class Migration(migrations.Migration):
     dependencies = [("conversations", "0024_present_calls_get_their_project")]
 
     operations = [
-        migrations.AlterField(
-            "modelcall",
-            "project",
-            models.ForeignKey("projects.project", on_delete=models.CASCADE, related_name="+"),
-        ),
-        migrations.AlterField(
-            "modelcall",
-            "agent",
-            models.ForeignKey("agents.agent", on_delete=models.PROTECT, related_name="+"),
-        ),
+        # First, because they take the longest: they let others read, and the changes below do not.
+        index("project", "model_call_of_day"),
+        index("agent", "model_call_of_agent"),
         migrations.AlterField(
             "modelcall",
             "conversation",
@@ -38,8 +35,5 @@ class Migration(migrations.Migration):
             "modelcall", "turn", models.PositiveIntegerField(null=True, blank=True)
         ),
         migrations.AlterField("modelcall", "epoch", models.BigIntegerField(default=0)),
-        migrations.AddIndex(
-            "modelcall", models.Index(fields=["project", "started_at"], name="model_call_of_day")
-        ),
         migrations.RunPython(migrations.RunPython.noop, remove_calls_without_conversation),
     ]

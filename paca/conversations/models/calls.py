@@ -23,11 +23,18 @@ class ModelCall(models.Model):
 
     A call outside a conversation, such as a connection test, has no ``conversation`` and no ``turn``. The
     row stays when its conversation is deleted: it says what was paid, and nothing that was said.
+    ``project`` and ``agent`` are null only in a row that a worker of a former version has written, until
+    ``services.model_calls`` fills them in.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
-    agent = models.ForeignKey("agents.Agent", on_delete=models.PROTECT, related_name="+")
+    # The indexes below begin with project and agent.
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, null=True, db_index=False, related_name="+"
+    )
+    agent = models.ForeignKey(
+        "agents.Agent", on_delete=models.PROTECT, null=True, db_index=False, related_name="+"
+    )
     conversation = models.ForeignKey(
         Conversation,
         on_delete=models.SET_NULL,
@@ -36,7 +43,10 @@ class ModelCall(models.Model):
         related_name="model_calls",
     )
     purpose = models.CharField(
-        max_length=20, choices=ModelCallPurpose.choices, default=ModelCallPurpose.TURN
+        max_length=20,
+        choices=ModelCallPurpose.choices,
+        default=ModelCallPurpose.TURN,
+        db_default=ModelCallPurpose.TURN,
     )
     turn = models.PositiveIntegerField(null=True, blank=True)
     attempt = models.PositiveIntegerField(default=1)
@@ -55,8 +65,10 @@ class ModelCall(models.Model):
 
     class Meta:
         indexes = [
-            # A usage report reads one project and some days; it has thousands of calls a day.
+            # A usage report reads some days of a project with thousands of calls a day, a budget the
+            # day of an agent.
             models.Index(fields=["project", "started_at"], name="model_call_of_day"),
+            models.Index(fields=["agent", "started_at"], name="model_call_of_agent"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -1,12 +1,16 @@
-"""Rows of model calls outside conversations, such as connection tests. The store writes all others."""
+"""Rows of model calls outside conversations, such as connection tests, and the repair of incomplete rows.
+
+The store writes the rows of a conversation.
+"""
 
 from datetime import timedelta
 from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from paca.agents.models import Agent
-from paca.conversations.models import ModelCall, ModelCallPurpose, ModelCallStatus
+from paca.conversations.models import Conversation, ModelCall, ModelCallPurpose, ModelCallStatus
 from paca.engine.llm.base import Usage
 from paca.engine.llm.prices import cost_usd
 
@@ -55,3 +59,13 @@ def mark_lost_as_abandoned() -> int:
         started_at__lt=timezone.now() - LOST_AFTER,
     )
     return lost.update(status=ModelCallStatus.ABANDONED, finished_at=timezone.now())
+
+
+def complete_rows() -> int:
+    """Give rows of workers of a former version their project and agent, so that usage shows them; gives their number."""
+    of_call = Conversation.objects.filter(pk=OuterRef("conversation_id"))
+    incomplete = ModelCall.objects.filter(project=None, conversation__isnull=False)
+    return incomplete.update(
+        project_id=Subquery(of_call.values("project_id")),
+        agent_id=Subquery(of_call.values("agent_id")),
+    )

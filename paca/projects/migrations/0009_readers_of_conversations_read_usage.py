@@ -2,14 +2,16 @@
 
 from django.db import migrations
 
-NEEDED, ADDED = "conversations:read", "usage:read"
+READERS = {"conversations:read", "conversations:*"}
+HOLDERS = {"usage:read", "usage:*", "*"}
 
 
 def add(apps, schema_editor):
     roles = apps.get_model("projects", "Role").objects.using(schema_editor.connection.alias)
     for role in roles.iterator():
-        if NEEDED in role.permissions and ADDED not in role.permissions:
-            role.permissions = [*role.permissions, ADDED]
+        held = set(role.permissions)
+        if held & READERS and not held & HOLDERS:
+            role.permissions = [*role.permissions, "usage:read"]
             role.save(update_fields=["permissions"])
 
 
