@@ -54,6 +54,14 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "engine-usage-of-an-unanswered-request-is-unknown",
+        value("Usage()"),
+        (
+            "tests/engine/llm/test_retrying.py"
+            "::test_usage_of_a_request_that_was_never_answered_is_unknown",
+        ),
+    ),
+    Mutant(
         "engine-own-key-costs-the-bill-too",
         value("cost"),
         (f"{OPENAI_STREAM}::test_openai_usage_has_the_cost_that_the_server_reports",),

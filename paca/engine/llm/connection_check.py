@@ -190,22 +190,23 @@ async def _call_model(
     )
     limits = OWN_SERVER_LIMITS if is_own_server(model, base_url) else LIMITS
     began = clock.monotonic()
-    usage: Usage | None = None
+    asked, reported = False, None
     try:
         # The pool is closed here, since the event loop may end with this call.
         async with http_pool.new_pool() as http:
             llm = open_llm(model, base_url=base_url, api_key=api_key, limits=limits, http=http)
-            usage = Usage()
+            asked = True
             async for chunk in llm.stream(request):
                 if isinstance(chunk, Reply | UsageSeen):
-                    usage = chunk.usage
+                    reported = chunk.usage
                 if isinstance(chunk, Reply):
                     break
     except ModelError as error:
         seconds = clock.monotonic() - began
+        usage = reported or (Usage(estimated=error.may_be_billed) if asked else None)
         return ConnectionCheck(False, _detail(error), error.code, seconds, usage=usage)
     finally:
         await http_pool.close_connections()
     seconds = clock.monotonic() - began
     answered = f"{model} answered in {seconds:.1f} s."
-    return ConnectionCheck(True, answered, seconds=seconds, usage=usage)
+    return ConnectionCheck(True, answered, seconds=seconds, usage=reported)

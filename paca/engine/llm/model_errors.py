@@ -23,6 +23,8 @@ class ModelError(PacaError):
     retry_after_seconds: float | None = None
     # For so long further attempts are made, whatever their number.
     patience_seconds: float = 0.0
+    # Whether the provider may have worked on the request, and bill it, without an answer.
+    may_be_billed = False
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class StreamBroken(ModelError):
 
     code = "stream_broken"
     retryable = True
+    may_be_billed = True
 
 
 class Unreachable(ModelError):
@@ -101,6 +104,7 @@ class TimedOut(ModelError):
     """The model did not answer in time. It may still be working on the request."""
 
     code = "model_timed_out"
+    may_be_billed = True
 
 
 class ContextExceeded(ModelError):

@@ -45,10 +45,14 @@ MAX_RETRY_AFTER_SECONDS = 120.0
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt, as far as it came. ``shown``: people have seen a piece of it."""
+    """One attempt, as far as it came. ``shown``: people have seen a piece of it.
+
+    ``sent``: the request may have left. ``reported``: what the provider reported, or an estimate of the adapter.
+    """
 
     number: int
-    usage: Usage = field(default_factory=Usage)
+    sent: bool = False
+    reported: Usage | None = None
     pieces: list[str] = field(default_factory=list)
     shown: bool = False
     seconds: float = 0.0
@@ -59,6 +63,14 @@ class Attempt:
     def text(self) -> str:
         """The text that was streamed so far."""
         return "".join(self.pieces)
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far; an unknown one if the provider may bill a request of which it reported nothing."""
+        if self.reported is not None:
+            return self.reported
+        # guard: engine-usage-of-an-unanswered-request-is-unknown
+        return Usage(estimated=self.sent and (self.error is None or self.error.may_be_billed))
 
     @property
     def outcome(self) -> str:
@@ -165,6 +177,7 @@ class RetryingStream:
         """One attempt: its pieces, then its reply. Raises ``ModelError``."""
         attempt = self.attempt
         started = clock.monotonic()
+        attempt.sent = True
         chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(self.request))
         async with aclosing(chunks):
             async for chunk in chunks:
@@ -174,11 +187,11 @@ class RetryingStream:
                         attempt.pieces.append(chunk.text)
                     yield Streamed(attempt.number, chunk)
                 elif isinstance(chunk, UsageSeen):
-                    attempt.usage = chunk.usage
+                    attempt.reported = chunk.usage
                 elif isinstance(chunk, HistoryForm):
                     yield chunk
                 else:
-                    attempt.usage = chunk.usage
+                    attempt.reported = chunk.usage
                     # guard: engine-empty-reply
                     _refuse_if_empty(chunk)
                     attempt.done = True

@@ -15,6 +15,7 @@ from paca.engine.llm.model_errors import (
     Overloaded,
     RateLimited,
     StreamBroken,
+    TimedOut,
 )
 from paca.engine.llm.retrying import Answered, AttemptFailed, Retrying, Streamed
 from tests.engine.llm.request_builders import request_with
@@ -76,6 +77,19 @@ async def test_retrying_reports_a_failed_attempt_before_the_next_begins():
     assert (retry.attempt, retry.code, retry.cause) == (1, "stream_broken", failed.error.detail)
     assert steps[-1].attempt.number == 2
     assert llm.requests[0] == llm.requests[1]
+
+
+@pytest.mark.parametrize(
+    ("error", "estimated"),
+    [(TimedOut(), True), (StreamBroken(), True), (Overloaded(), False), (KeyRefused(), False)],
+)
+async def test_usage_of_a_request_that_was_never_answered_is_unknown(error, estimated):
+    """A provider that refuses bills nothing. One that was left before it answered may."""
+    steps, _ = await steps_of(ScriptedLLM([error]), Clock(), retries=0)
+    assert steps[0].attempt.usage == Usage(estimated=estimated)
+    stopped = retrying.Attempt(1, sent=True)
+    assert (stopped.outcome, stopped.usage) == ("cancelled", Usage(estimated=True))
+    assert retrying.Attempt(1).usage == Usage()  # stopped before its request was sent
 
 
 async def test_retrying_announces_a_retry_before_its_wait():
