@@ -2,13 +2,15 @@
 
 import csv
 import io
+import re
 
 from paca.conversations.usage import Report
 
 COLUMNS = ("calls", "input", "output", "cache_read", "cache_write")
 HEADER = ("key", "name", *COLUMNS, "cost_usd", "priced_cost_usd", "unpriced_calls")
-# A spreadsheet takes a text that begins with one of these for a formula and runs it.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# A spreadsheet runs a cell that begins with one of these as a formula. Where the comma is the decimal sign, it
+# splits lines at semicolons, whatever is quoted: a cell may begin within a text.
+FORMULA = re.compile(r"^(?= *[-=+@\t\r\n＝＋－＠])|(?<=[;\t\r\n])(?= *[-=+@＝＋－＠])")
 
 
 def to_csv(report: Report) -> bytes:
@@ -32,9 +34,9 @@ def to_csv(report: Report) -> bytes:
 
 
 def _safe(text: str) -> str:
-    """The text with an apostrophe before it if a spreadsheet would run it."""
+    """The text with an apostrophe before each part of it that a spreadsheet would run."""
     # guard: usage-csv-holds-no-formula
-    return f"'{text}" if text.lstrip(" ").startswith(FORMULA_STARTS) else text
+    return FORMULA.sub("'", text)
 
 
 def _dollars(amount: float | None) -> str:

@@ -17,6 +17,7 @@ from paca.conversations import deletion, usage
 from paca.conversations.models import Conversation, ModelCall, ModelCallStatus
 from paca.conversations.services import model_calls
 from paca.conversations.usage import Figures, Period
+from paca.conversations.usage_csv import to_csv
 from paca.engine.llm.base import Usage
 from paca.projects.services import members, projects
 from tests.conversations.chat import Chat, error_of
@@ -253,10 +254,21 @@ def test_csv_has_no_text_that_a_spreadsheet_would_run(world, api, start):
     add_call(add_agent(world, f'{start}HYPERLINK("http://x")'), model="a/b")
     address = f"/projects/{world.project.pk}/usage.csv?{DAYS}"
     by_model, by_agent = (read_csv(api, f"{address}&group={name}") for name in ("model", "agent"))
-    assert any(row["key"].startswith(f"'{start}cmd") for row in by_model)
+    assert any(row["key"].startswith(f"'{start[0]}") for row in by_model)
     assert any("HYPERLINK" in row["name"] for row in by_agent)
     for text in (row[name] for row in (*by_model, *by_agent) for name in ("key", "name")):
         assert not text.strip(" ").startswith(("=", "+", "-", "@", "\t", "＝"))
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "\n", "\r\n", "; "])
+def test_csv_has_no_formula_where_a_spreadsheet_splits_lines_elsewhere(separator):
+    figures = Figures(calls=1)
+    row = usage.ReportRow("a/b", f"Bo{separator}=HYPERLINK(1){separator}Co", figures)
+    text = to_csv(usage.Report((row,), figures)).decode()
+    _, line = csv.reader(io.StringIO(text, newline=""))
+    assert "'" in line[1].partition("=")[0]
+    assert line[1].replace("'", "") == row.name
+    assert "Co" in line[1].split(separator)
 
 
 # --- rows -----------------------------------------------------------------------------------------
