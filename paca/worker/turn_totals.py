@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from paca.common.best_effort import tolerated
 from paca.conversations.models import ModelCall, ModelCallStatus, Turn
+from paca.engine.llm.base import COST_DIGITS
 
 TOKENS = ("input", "output", "cache_read", "cache_write")
 RECORDED = (ModelCallStatus.DONE, ModelCallStatus.FAILED, ModelCallStatus.CANCELLED)
@@ -43,8 +44,8 @@ def _add_up(calls: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
     unpriced = len(rows) - len(priced)
     return {
         **{name: sum(row[at] or 0 for row in rows) for at, name in enumerate(TOKENS)},
-        "cost_usd": None if unpriced else round(sum(priced), 6),
+        "cost_usd": None if unpriced else round(sum(priced), COST_DIGITS),
         "calls": len(rows),
         "unpriced_calls": unpriced,
-        "priced_cost_usd": round(sum(priced), 6),
+        "priced_cost_usd": round(sum(priced), COST_DIGITS),
     }

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce, Now
 
 from paca.common.models import BaseModel
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ConversationStatus, TurnStatus
+from paca.engine.llm.base import COST_DIGITS
 from paca.projects.models import Comment, Doc, Member, Project, Task
 
 
@@ -214,13 +215,13 @@ class Conversation(BaseModel):
             "output": self.output_tokens,
             "cache_read": self.cache_read_tokens,
             "cache_write": self.cache_write_tokens,
-            "cost_usd": None if self.unpriced_calls else round(self.cost_usd, 6),
+            "cost_usd": None if self.unpriced_calls else round(self.cost_usd, COST_DIGITS),
         }
 
     @property
     def usage_details(self) -> dict[str, Any]:
         """``usage``, the number of calls without a known price, and the dollars of all others."""
-        priced = round(self.cost_usd, 6)
+        priced = round(self.cost_usd, COST_DIGITS)
         return {
             **self.usage,
             "unpriced_calls": self.unpriced_calls,

@@ -247,7 +247,7 @@ def _dollars(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     # guard: engine-reported-cost-is-money
-    return round(float(value), COST_DIGITS) if 0 <= value <= MAX_COST_USD else None
+    return abs(round(float(value), COST_DIGITS)) if 0 <= value <= MAX_COST_USD else None
 
 
 def _is_too_deep(found: dict[str, Any]) -> bool:

@@ -108,6 +108,7 @@ def test_openai_usage_with_impossible_counts_is_estimated(count):
     [
         (b'"cost":0.00125', 0.00125),
         (b'"cost":0', 0.0),
+        (b'"cost":-0.0', 0.0),
         (b'"cost":{"total_cost":0.5,"currency":"USD"}', 0.5),  # Perplexity
         (b'"cost":0.01,"is_byok":true,"cost_details":{"upstream_inference_cost":0.2}', 0.21),
         (b'"cost":0.3,"is_byok":false,"cost_details":{"upstream_inference_cost":0.2}', 0.3),
