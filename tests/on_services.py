@@ -47,6 +47,8 @@ CHOSEN = (
     # The output of a command that is kept in pieces, and sums over the calls of a turn.
     "tests/flows/test_full_output.py",
     "tests/worker/test_turn_totals.py",
+    "tests/flows/test_usage.py",
+    "tests/web/test_usage_page.py",
     "tests/flows/test_project_tools.py",
     # Skills: bytes, and keywords in JSON.
     "tests/flows/test_skills.py::test_skill_is_opened_by_a_keyword_and_another_by_the_agent",
