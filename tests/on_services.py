@@ -44,6 +44,7 @@ CHOSEN = (
     "tests/flows/test_deleting.py",
     "tests/flows/test_deleting_files.py",
     "tests/flows/test_faults.py",
+    "tests/flows/test_forks.py",
     # The output of a command that is kept in pieces, and sums over the calls of a turn.
     "tests/flows/test_full_output.py",
     "tests/worker/test_turn_totals.py",

@@ -130,6 +130,6 @@ def test_demo_agent_has_no_row_because_its_connection_needs_no_call():
 
 def test_price_that_cannot_be_found_leaves_the_cost_unknown(monkeypatch, failures):
     monkeypatch.setattr(prices, "TARIFFS", None)
-    fields = think._usage_fields(Usage(input=5), replace(PROFILE, demo=False))
+    fields = think.usage_fields(Usage(input=5), replace(PROFILE, demo=False))
     assert (fields["input"], fields["cost_usd"]) == (5, None)
     assert failures() == 1
