@@ -532,8 +532,8 @@ class LimitReached(Event):
 @event("agent.guard.noticed")
 class GuardNoticed(Event):
     """The model did something that leads nowhere, and is told so in ``note``. ``guard`` is
-    text_tool_call (a tool call written into the answer), only_reasoning (no answer after its reasoning)
-    or repeated_step."""
+    text_tool_call (a tool call written into the answer), only_reasoning (no answer after its reasoning),
+    promised_work (work announced and not done, where nobody watches) or repeated_step."""
 
     guard: str
     note: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
+from paca.engine import promised_work
 from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
 from paca.events import Event
@@ -43,6 +44,7 @@ class TurnProgress:
     summarising: bool = False
     corrected: bool = False
     nudged: bool = False
+    promised: bool = False
     window_of_model: tuple[str, int | None] = ("", None)
     loop_guard: LoopGuard = LoopGuard()
     compaction: CompactionState = CompactionState()
@@ -81,8 +83,12 @@ class TurnProgress:
         return self
 
     def _notice(self, guard: str) -> TurnProgress:
-        corrected = self.corrected or guard == "text_tool_call"
-        return replace(self, corrected=corrected, nudged=self.nudged or guard == "only_reasoning")
+        return replace(
+            self,
+            corrected=self.corrected or guard == "text_tool_call",
+            nudged=self.nudged or guard == "only_reasoning",
+            promised=self.promised or guard == promised_work.GUARD,
+        )
 
     def _begin_turn(self) -> TurnProgress:
         # guard: engine-next-budget

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from paca import events
-from paca.engine import acting, call_cancellation, limits
+from paca.engine import acting, call_cancellation, limits, promised_work
 from paca.engine.context.history import OpenCall
 from paca.engine.context_window import think_within_window
 from paca.engine.llm.base import StopReason, Usage
@@ -59,7 +59,11 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
             return outcome
         recorded = await _within_time(turn, think_within_window(turn, services))
         # guard: engine-text-call-correction
-        if _correct_text_call(recorded, turn, services) or _ask_for_answer(recorded, services):
+        if (
+            _correct_text_call(recorded, turn, services)
+            or _ask_for_answer(recorded, services)
+            or _ask_for_work(recorded, turn, services)
+        ):
             continue
         if outcome := _end_after_reply(recorded):
             return outcome
@@ -138,6 +142,18 @@ def _ask_for_answer(recorded: RecordedReply, services: TurnServices) -> bool:
     if not recorded.reply.is_only_reasoning:
         return False
     services.log.add(events.GuardNoticed(guard="only_reasoning", note=NO_ANSWER))
+    return True
+
+
+def _ask_for_work(recorded: RecordedReply, turn: ActiveTurn, services: TurnServices) -> bool:
+    """Tell the model, once in an unattended turn, that it has announced work and done none; True if it was told."""
+    reply = recorded.reply
+    if not turn.profile.unattended or services.log.progress.promised:
+        return False
+    # guard: engine-promised-work
+    if reply.calls or recorded.continues or not promised_work.promises_work(reply.text):
+        return False
+    services.log.add(events.GuardNoticed(guard=promised_work.GUARD, note=promised_work.NOTE))
     return True
 
 

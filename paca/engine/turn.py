@@ -32,7 +32,10 @@ LendSlot = Callable[[], AbstractAsyncContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class AgentProfile:
-    """The settings of the agent that the engine needs. The engine never sees database rows."""
+    """The settings of the agent that the engine needs. The engine never sees database rows.
+
+    ``unattended``: no person waits for the answer in the conversation, as after an assignment.
+    """
 
     name: str
     model: str
@@ -41,6 +44,7 @@ class AgentProfile:
     key_last4: str = ""
     base_url: str = ""
     demo: bool = False
+    unattended: bool = False
     text_tool_calls: bool = False
     max_tokens: int = 8192
     parameters: dict[str, Any] = field(default_factory=dict)

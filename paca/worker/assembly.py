@@ -18,7 +18,7 @@ from paca.agents import encryption, prompts
 from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
-from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
+from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import join_parts
@@ -37,6 +37,8 @@ M = TypeVar("M", bound=Model)
 
 DEFAULT_MAX_TOKENS = 8192
 NO_CONVERSATION = UUID(int=0)
+# Their answers become comments and results. That of ``description_write`` is a text, which may say anything.
+UNATTENDED = (TriggerType.TASK_ASSIGNED, TriggerType.COMMENT_MENTION, TriggerType.EXECUTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def _profile(
         model=agent.model,
         base_url=agent.base_url,
         demo=agent.is_demo,
+        unattended=rows.conversation.trigger_type in UNATTENDED,
         text_tool_calls=agent.text_tool_calls,
         system=join_parts(
             prompts.assemble(

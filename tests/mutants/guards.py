@@ -436,6 +436,7 @@ MUTANTS = (
             "test_a_container_of_another_installation_with_a_name_of_this_one_is_ignored",
         ),
     ),
+    Mutant("engine-promised-work", always, ("tests/engine/test_promised_work.py",)),
     Mutant("engine-text-call-correction", never, ("tests/engine/test_text_tool_calls.py",)),
     Mutant("engine-unknown-price", always, ("tests/engine/test_loop.py",)),
     Mutant("engine-step-limit-summary", never, ("tests/engine/test_loop.py",)),

@@ -158,6 +158,7 @@ const NOTES = new Map(Object.entries({
 const GUARDS = new Map([
   ["text_tool_call", (agent) => `${agent} wrote a tool call as text, and was told to call the tool`],
   ["repeated_step", (agent) => `${agent} repeated a step, and was told to try something else`],
+  ["promised_work", (agent) => `${agent} announced work and did none, and was told to do it`],
   ["only_reasoning", (agent) => `${agent} gave no answer after its reasoning, and was asked for it`],
   ["", (agent) => `${agent} was told to go on in another way`],
 ]);
