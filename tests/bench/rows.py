@@ -31,6 +31,8 @@ ROWS = {
     "tasks-search": Row("project_reads.search_words", "postgresql"),
     "tasks-timeline": Row("project_reads.timeline", "postgresql"),
     # These use no database.
+    "prompt-cache": Row("context_cost.twenty_turns"),
+    "trimming": Row("context_cost.batched_trimming"),
     "echo-bubblewrap": Row("commands.echo"),
     "echo-docker": Row("containers.echo"),
     "sandbox-bubblewrap": Row("starting.sandbox"),

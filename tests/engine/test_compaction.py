@@ -403,15 +403,6 @@ def _works(request):
     return calls(bash="ls")
 
 
-async def test_nine_tenths_of_the_input_are_read_from_the_cache_over_twenty_turns():
-    llm = WindowedLLM(_works, window=200_000)
-    world = World(llm=llm, commands={"ls": "a.txt\n" * 40})
-    for number in range(20):
-        await world.ask(f"Question {number}")
-    read = sum(usage.cache_read for usage in llm.usages)
-    assert read / sum(usage.input + usage.cache_read for usage in llm.usages) > 0.9
-
-
 @settings(max_examples=100, deadline=None)
 @given(shortened_logs(), st.sampled_from([None, 2_500, 8_000]), st.booleans())
 def test_a_summary_of_any_log_leaves_less_or_is_skipped_and_says_why(log, window, refused):

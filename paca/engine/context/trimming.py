@@ -14,8 +14,9 @@ from paca.engine.llm.base import Message, ToolResult, ToolUse
 
 # A result that is shorter than the note about it is kept.
 LEAST_CHARACTERS = 300
-# How much of the window, or of the history if the window is unknown, is filled after a trim.
-KEPT_PART = 0.5
+# How much of the window, or of the history if the window is unknown, is filled after a trim. A trim makes the
+# provider read the rest anew at the full price, so a few deep ones cost less than many small ones.
+KEPT_PART = 0.25
 NOTE = (
     "[This result of {tool} ({length:,} characters) was left out, so that the conversation fits into the "
     "model's window. Call the tool again if you need it.]"

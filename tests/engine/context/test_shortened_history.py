@@ -30,7 +30,7 @@ def wrong(messages):
     ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(shortened_logs())
 def test_history_of_any_prefix_of_any_shortened_log_is_accepted_by_every_provider(log):
     history = History()
@@ -41,7 +41,7 @@ def test_history_of_any_prefix_of_any_shortened_log_is_accepted_by_every_provide
     assert wrong(history.messages()) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(shortened_logs())
 def test_history_only_adds_to_its_closed_messages_between_two_summaries(log):
     history = History()
