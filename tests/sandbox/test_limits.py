@@ -144,6 +144,13 @@ async def test_a_command_whose_memory_fits_is_not_ended(memory_limiter, open_san
     assert (outcome.cause, outcome.output) == ("", "1\n")
 
 
+async def test_every_process_of_a_command_ends_before_the_runner_when_memory_runs_out(handle):
+    line = "cat /proc/self/oom_score_adj; sleep 0.1; cat /proc/1/oom_score_adj"
+    for _ in range(10):
+        command, runner = map(int, (await handle.bash(line)).output.split())
+        assert command == min(runner + 500, 1000)
+
+
 async def test_a_full_tmp_fails_only_the_command_that_fills_it(open_sandbox):
     handle = await open_sandbox(memory_mib=256)
     outcome = await handle.bash(

@@ -9,6 +9,7 @@ import sys
 from paca.sandbox.runner import HOME, UNATTENDED_SECONDS_KEY
 from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.frames import loads
+from paca.sandbox.runner.oom_score import OomScore
 from paca.sandbox.runner.server import RunnerServer
 from paca.sandbox.runner.signals import SIG_IGN, SIGHUP, SIGINT, SIGPIPE, SIGTERM, signal
 
@@ -30,6 +31,7 @@ def main() -> None:
     os.environ.clear()
     os.umask(0o022)
     settings["null"] = os.open("/dev/null", os.O_RDWR)
+    settings["oom_score"] = OomScore()
     if settings.get("listener") is None:
         _serve(settings, shared=_standard_streams(settings["null"]))
         return

@@ -151,12 +151,14 @@ def _start(
     *,
     spare: int,
 ) -> int:
-    # A command inherits the runner's limits, so the runner has the command's limits for a moment.
+    # A command inherits the runner's limits and its place in the order of the kernel when memory runs out,
+    # so the runner has those of the command for a moment.
     command_limits = _command_limits(limits)
     own_limits = {which: resource.getrlimit(which) for which in command_limits}
     for which, value in command_limits.items():
         extra = spare if which == resource.RLIMIT_NPROC else 0
         resource.setrlimit(which, (_capped(which, value + extra)[0], own_limits[which][1]))
+    limits["oom_score"].raise_for_command()
     try:
         return os.posix_spawnp(
             argv[0],
@@ -170,6 +172,7 @@ def _start(
             setsigdef=DEFAULT_SIGNALS,
         )
     finally:
+        limits["oom_score"].restore()
         for which, before in own_limits.items():
             resource.setrlimit(which, before)
 
@@ -179,13 +182,5 @@ def _fix_limits(pid: int, limits: dict[str, Any]) -> None:
     try:
         for which, value in _command_limits(limits).items():
             resource.prlimit(pid, which, _capped(which, value))
-        # When memory runs out, the kernel must end a command, never the runner.
-        fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
     except OSError:  # the command has already ended
         return
-    try:
-        os.write(fd, b"500")
-    except OSError:
-        return
-    finally:
-        os.close(fd)
