@@ -38,6 +38,29 @@ async def test_launchers_of_two_workers_prepare_one_data_folder_at_the_same_time
     assert not list((tmp_path / "run").glob(f"{runner_bundle.UNFINISHED_PREFIX}*"))
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
+        "bwrap: No permissions to creating new namespace, likely because the kernel does not allow non-privileged "
+        "user namespaces. On e.g. debian this can be enabled with 'sysctl kernel.unprivileged_userns_clone=1'.",
+        "bwrap: setting up uid map: Permission denied",
+        "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted",
+    ],
+    ids=["no namespaces", "Debian", "AppArmor", "AppArmor, network"],
+)
+def test_start_that_the_kernel_refuses_says_how_to_allow_it(tmp_path: Path, refusal: str):
+    (tmp_path / "log").write_text(f"{refusal}\n")
+    reason = str(bwrap_process.start_error(tmp_path / "log"))
+    for setting in (
+        "kernel.unprivileged_userns_clone",
+        "user.max_user_namespaces",
+        "kernel.apparmor_restrict_unprivileged_userns",
+    ):
+        assert setting in reason
+    assert ".." not in reason
+
+
 async def test_start_that_is_cancelled_ends_at_once_and_leaves_the_sandbox_to_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

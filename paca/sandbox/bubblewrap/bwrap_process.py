@@ -15,8 +15,10 @@ from paca.sandbox.runner import proc
 START_SECONDS = 20.0
 POLL_MILLISECONDS = 0.5
 START_HINT = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
+# Of kernels without namespaces for users, and of AppArmor (Ubuntu 24.04), in the words of bwrap.
+NAMESPACE_REFUSALS = ("Operation not permitted", "namespace", "setting up uid map")
 NAMESPACE_HINT = (
-    "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
+    "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces=10000 or "
     "kernel.apparmor_restrict_unprivileged_userns=0), or set PACA_SANDBOX=none to work without commands."
 )
 _children: set[int] = set()
@@ -73,7 +75,7 @@ def reap_children() -> None:
 def start_error(log: Path) -> SandboxUnavailable:
     """The error for a sandbox that did not start: its reason from the log, and what to do."""
     output = log.read_text(errors="replace").strip().splitlines()
-    last = output[-1][:300] if output else "no reason given"
-    if "Operation not permitted" in last or "namespace" in last:
+    last = output[-1][:300].rstrip(".") if output else "no reason given"
+    if any(words in last for words in NAMESPACE_REFUSALS):
         return SandboxUnavailable(f"Commands cannot run on this server: {last}. {NAMESPACE_HINT}")
     return SandboxBroken(f"Commands cannot run on this server: {last}. {START_HINT}")
