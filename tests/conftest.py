@@ -29,6 +29,7 @@ PROCESS = (
 )
 # Not even imported for the quick tests: nothing in these folders is quick.
 NEVER_QUICK = ("flows", "installation", "compose", "browser")
+CONTROL_GROUPS = Path("/sys/fs/cgroup/cgroup.controllers")  # in version 2
 SLOW = {"service", "process", "postgres", "docker", "browser"}
 
 empty_tables.install()
@@ -46,14 +47,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the quick tests, and leave out tests of the other database: a skipped test fails in CI."""
+    """Mark the quick tests, and leave out those of another database or kernel: a skipped test fails in CI."""
     for item in items:
         if not SLOW & {marker.name for marker in item.iter_markers()}:
             item.add_marker(pytest.mark.quick)
     on_sqlite = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
-    left_out = [
-        item for item in items if item.get_closest_marker("postgres" if on_sqlite else "sqlite")
-    ]
+    absent = ["postgres" if on_sqlite else "sqlite"]
+    if os.geteuid() != 0 or not CONTROL_GROUPS.exists():
+        absent.append("cgroup2")
+    left_out = [item for item in items if any(map(item.get_closest_marker, absent))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 

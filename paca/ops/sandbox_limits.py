@@ -23,4 +23,11 @@ def describe(found: LimitTrials) -> str:
         if found.disk_by_kernel
         else "disk space and files by counting, which may notice a second late"
     )
-    return f"held when tried: {disk}; memory, processes, processor time; the runner is out of reach"
+    memory = (
+        "memory by the kernel"
+        if found.memory_by_kernel
+        else "memory by counting, which does not see all kinds"
+    )
+    return (
+        f"held when tried: {disk}; {memory}; processes, processor time; the runner is out of reach"
+    )

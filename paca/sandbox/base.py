@@ -133,6 +133,11 @@ class Sandbox(SandboxWorkspace, Protocol):
         ...
 
     @property
+    def memory_by_kernel(self) -> bool:
+        """Whether the kernel limits the memory; else the runner counts it."""
+        ...
+
+    @property
     def lost(self) -> bool:
         """Whether the connection to the runner is gone for good."""
         ...

@@ -30,10 +30,14 @@ KERNEL_LIMITS_DISK = "echo $(($(stat -f -c '%b * %S' /workspace) >> 20))"
 
 @dataclass(frozen=True, slots=True)
 class LimitTrials:
-    """What holds here. ``broken`` names the limits that do not. ``disk_by_kernel``: else the runner counts."""
+    """What holds here. ``broken`` names the limits that do not.
+
+    ``disk_by_kernel``, ``memory_by_kernel``: else the runner counts.
+    """
 
     broken: tuple[str, ...]
     disk_by_kernel: bool
+    memory_by_kernel: bool
 
 
 async def try_limits(backend: Backend) -> LimitTrials:
@@ -66,7 +70,8 @@ async def _try_in(sandbox: Sandbox) -> LimitTrials:
         await run("rm -rf f")
     if _processor_seconds(await run(PROCESSOR)) > LIMITS.cpus * 1.5:
         broken.append("processor time")
-    return LimitTrials(tuple(broken), size.isdigit() and int(size) < 2 * LIMITS.workspace_mib)
+    disk_by_kernel = size.isdigit() and int(size) < 2 * LIMITS.workspace_mib
+    return LimitTrials(tuple(broken), disk_by_kernel, sandbox.memory_by_kernel)
 
 
 def _processor_seconds(outcome: CommandOutcome) -> float:

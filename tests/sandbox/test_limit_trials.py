@@ -30,16 +30,20 @@ async def test_trials_find_limits_that_do_not_hold(backend, monkeypatch):
 
 
 def test_doctor_names_a_limit_that_does_not_hold(monkeypatch):
-    trials = LimitTrials(("memory", "files"), disk_by_kernel=False)
+    trials = LimitTrials(("memory", "files"), disk_by_kernel=False, memory_by_kernel=True)
     monkeypatch.setattr(sandbox_factory, "try_limits", lambda: trials)
     result = doctor._sandbox_limits()
     assert (result.state, result.meaning) == ("todo", "not held here: memory, files")
     assert "docs/deployment.md" in result.next_step
 
 
-def test_doctor_says_how_the_disk_is_limited():
-    assert "by the kernel" in sandbox_limits.describe(LimitTrials((), disk_by_kernel=True))
-    assert "by counting" in sandbox_limits.describe(LimitTrials((), disk_by_kernel=False))
+@pytest.mark.parametrize("disk", [True, False])
+@pytest.mark.parametrize("memory", [True, False])
+def test_doctor_says_how_disk_and_memory_are_limited(disk, memory):
+    how = {True: "by the kernel", False: "by counting"}
+    text = sandbox_limits.describe(LimitTrials((), disk_by_kernel=disk, memory_by_kernel=memory))
+    assert f"files {how[disk]}" in text
+    assert f"memory {how[memory]}" in text
 
 
 @only_bubblewrap

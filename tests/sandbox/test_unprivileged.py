@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from paca.sandbox.bubblewrap import cgroups, delegation
 from tests.sandbox import storing
 from tests.sandbox.test_limits import SHARED_HOGS, shared_hog
 from tests.sandbox.test_skill_files import ATTEMPTS
@@ -17,6 +18,10 @@ from tests.sandbox.test_skill_files import ATTEMPTS
 pytestmark = pytest.mark.service
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65_534
+ENTER = (
+    'echo $$ > "$0/cgroup.procs" && user=$1 && shift && '
+    'exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"'
+)
 
 
 @pytest.fixture
@@ -30,18 +35,22 @@ def run_as_nobody():
         python, user = "/usr/bin/python3", NOBODY
     site = Path(pytest.__file__).parents[1]
 
-    def run(*lines: str) -> list[dict]:
+    def run(*lines: str, group: Path | None = None, memory_mib: int = 256) -> list[dict]:
+        module = "tests.sandbox.unprivileged_process"
+        command = [python, "-m", module, folder, str(memory_mib), *lines]
+        if group is not None:  # enters it as root
+            command = ["/bin/sh", "-c", ENTER, str(group), str(NOBODY), *command]
         done = subprocess.run(
-            [python, "-m", "tests.sandbox.unprivileged_process", folder, *lines],
+            command,
             cwd=ROOT,
             env={
                 "PYTHONPATH": f"{ROOT}:{site}",
                 "PATH": os.environ["PATH"],
                 "PYTHONDONTWRITEBYTECODE": "1",
             },
-            user=user,
-            group=user,
-            extra_groups=[] if user else None,
+            user=None if group else user,
+            group=None if group else user,
+            extra_groups=[] if user and not group else None,
             capture_output=True,
             text=True,
             timeout=100,
@@ -50,6 +59,7 @@ def run_as_nobody():
         answer = json.loads(done.stdout)
         assert answer["reason"] is None
         assert answer["left"] == []
+        assert group is None or answer["memory_by_kernel"]
         return answer["outcomes"]
 
     yield run
@@ -77,6 +87,35 @@ def test_the_limits_hold_without_root(run_as_nobody):
         "echo alive",
     )
     assert (hog["cause"], hog["exit_code"]) == ("out_of_memory", 137)
+    assert bomb["cause"] == "too_many_processes"
+    assert alive["output"] == "alive\n"
+
+
+@pytest.fixture
+def delegated_group():
+    """A control group that belongs to the other user, as systemd makes it for ``User=`` with ``Delegate=yes``."""
+    group = cgroups.ROOT / f"test-{os.getpid()}"
+    (cgroups.ROOT / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+    group.mkdir()
+    for path in (group, group / "cgroup.procs", group / "cgroup.subtree_control"):
+        shutil.chown(path, NOBODY, NOBODY)
+    yield group
+    for folder in (group / delegation.WORKERS, group):
+        folder.rmdir()  # fails if the group of a sandbox was left
+
+
+@pytest.mark.cgroup2
+def test_the_kernel_limits_memory_without_root_in_a_delegated_group(run_as_nobody, delegated_group):
+    hog, shared, bomb, alive = run_as_nobody(
+        "head -c 90M /dev/zero | tail -c 90M > /dev/null; exit 3",
+        "python3 -c 'import os; fd = os.memfd_create(\"x\"); [os.write(fd, bytes(1 << 20)) for _ in range(90)]'",
+        ":(){ :|:& };:; sleep 15",
+        "echo alive",
+        group=delegated_group,
+        memory_mib=48,
+    )
+    assert (hog["cause"], hog["exit_code"]) == ("out_of_memory", 3)
+    assert (shared["cause"], shared["exit_code"]) == ("out_of_memory", 137)
     assert bomb["cause"] == "too_many_processes"
     assert alive["output"] == "alive\n"
 

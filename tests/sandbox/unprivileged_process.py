@@ -16,21 +16,23 @@ async def read_files() -> tuple[SandboxFile, ...]:
     return (SandboxFile("boats/plan.md", b"Twelve ribs"),)
 
 
-async def run_commands(data_dir: str, lines: list[str]) -> None:
+async def run_commands(data_dir: str, memory_mib: int, lines: list[str]) -> None:
     manager = SandboxManager(kind="bubblewrap", data_dir=Path(data_dir), install_id="unprivileged")
     reason = await manager.unavailable_reason()
-    outcomes = []
+    outcomes, memory_by_kernel = [], False
     if reason is None:
-        limits = SandboxLimits(memory_mib=256, processes=64, workspace_mib=64)
+        limits = SandboxLimits(memory_mib=memory_mib, processes=64, workspace_mib=64)
         spec = SandboxSpec(uuid.uuid4(), limits=limits, read_files=read_files)
         sandbox = await manager.open(spec, epoch=1)
+        memory_by_kernel = sandbox.memory_by_kernel
         for line in lines:
             outcome = await sandbox.run(Command(line, shell=line, timeout_seconds=20))
             outcomes.append(dataclasses.asdict(outcome))
         await sandbox.end(keep_files=False)
     left = [str(path) for path in Path(data_dir).glob("workspaces/*")]
-    print(json.dumps({"reason": reason, "outcomes": outcomes, "left": left}))
+    found = {"outcomes": outcomes, "memory_by_kernel": memory_by_kernel, "left": left}
+    print(json.dumps({"reason": reason, **found}))
 
 
 if __name__ == "__main__":
-    asyncio.run(run_commands(sys.argv[1], sys.argv[2:]))
+    asyncio.run(run_commands(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))

@@ -54,6 +54,11 @@ class BubblewrapSandbox(RunnerWorkspace):
         super().__init__(attachment, spec.environment)
         self._directory = directory
 
+    @property
+    def memory_by_kernel(self) -> bool:
+        """Whether a control group limits the memory of this sandbox."""
+        return self._directory.control_group.exists
+
     def close(self) -> None:
         """Disconnect from the runner at once; it and its calls continue."""
         self._attachment.close()

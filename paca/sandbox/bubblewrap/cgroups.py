@@ -1,62 +1,65 @@
-"""Control groups of sandboxes, where this process may make them: the kernel then limits their memory.
-
-The number of processes needs no control group: each sandbox has its own user, and with it its own limit.
-"""
+"""Control groups of sandboxes, where this process may make them: the kernel then limits their memory."""
 
 import os
 import threading
 import time
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 from paca.sandbox.base import SandboxLimits
+from paca.sandbox.bubblewrap import delegation
 
 ROOT = Path("/sys/fs/cgroup")
 CPU_PERIOD = 100_000
 REMOVE_SECONDS = 3.0
 ABANDONED_SECONDS = 3600  # a new group has no process yet either
+# The limit of a sandbox's user ends a fork bomb before; its runner must then still start a command.
+SPARE_PROCESSES = 32
 
 
 class ControlGroup:
     """The control groups of one sandbox: one group in version 2, one for each controller in version 1."""
 
     def __init__(self, name: str) -> None:
+        self._name = f"paca-{name}"
         self._unified = (ROOT / "cgroup.controllers").exists()
+
+    @cached_property
+    def folders(self) -> list[Path]:
+        """The groups, made or not; none if this process may make none."""
         if self._unified:
-            self.folders = [ROOT / "paca" / f"paca-{name}"]
-        else:
-            # Below Paca's own groups, so that limits on Paca apply to its sandboxes too.
-            own_groups = _own_groups()
-            self.folders = [
-                own_groups[key] / f"paca-{name}"
-                for key in ("memory", "pids", "cpu")
-                if key in own_groups
-            ]
+            parent = delegation.find_parent(ROOT)
+            return [] if parent is None else [parent / self._name]
+        # Below Paca's own groups, so that limits on Paca apply to its sandboxes too.
+        own_groups = _own_groups()
+        return [
+            own_groups[key] / self._name for key in ("memory", "pids", "cpu") if key in own_groups
+        ]
 
     @property
     def oom_counter(self) -> Path:
         """The file in which the kernel counts the processes that it ended for lack of memory."""
         return self.folders[0] / ("memory.events" if self._unified else "memory.oom_control")
 
+    @property
+    def exists(self) -> bool:
+        """Whether the groups are there: else the sandbox was started without."""
+        return bool(self.folders) and self.oom_counter.exists()
+
     def create(self, limits: SandboxLimits) -> bool:
         """Make the groups with these limits; False if that is not allowed. The runner then limits memory itself."""
-        if os.geteuid() != 0 or not self.folders:
+        if not self.folders or (os.geteuid() != 0 and not self._unified):
             return False
         try:
             if self._unified:
-                self._enable_controllers()
+                delegation.prepare(self.folders[0].parent, ROOT)
             for folder in self.folders:
                 folder.mkdir(exist_ok=True)
                 self._write_limits(folder, limits)
         except OSError:
             return False
-        return self.oom_counter.exists()
-
-    def _enable_controllers(self) -> None:
-        parent = ROOT / "paca"
-        parent.mkdir(exist_ok=True)
-        for folder in (ROOT, parent):
-            (folder / "cgroup.subtree_control").write_text("+memory +cpu")
+        return self.exists
 
     def _write_limits(self, folder: Path, limits: SandboxLimits) -> None:
         memory, quota = str(limits.memory_mib << 20), str(int(limits.cpus * CPU_PERIOD))
@@ -67,6 +70,7 @@ class ControlGroup:
             "memory.limit_in_bytes": memory,
             "memory.memsw.limit_in_bytes": memory,
             "cpu.cfs_quota_us": quota,
+            "pids.max": str(limits.processes + SPARE_PROCESSES),
         }
         for name, value in values.items():
             if (folder / name).exists():  # the names depend on the version and the controller

@@ -51,6 +51,11 @@ class DockerSandbox(RunnerWorkspace):
         self._backend = backend
         self._spec = spec
 
+    @property
+    def memory_by_kernel(self) -> bool:
+        """Always true: a container without its limits is refused."""
+        return True
+
     async def end(self, *, keep_files: bool = True) -> None:
         """Remove the container, with ``keep_files=False`` also its volume. Raises ``SandboxUnavailable``."""
         await self.detach()
