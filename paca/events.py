@@ -85,12 +85,18 @@ class ConversationPaused(Event):
     step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, context_full (the
     conversation is longer than the model's window), stuck (the same step was repeated without progress), parked (the same step failed, or its
     worker was lost, several times in a row). ``limit`` is the amount of the limit that was reached: steps,
-    tokens, dollars or seconds. Continue or a message gives the same amount again."""
+    tokens, dollars or seconds. Continue or a message gives the same amount again, but for the shared budgets.
+    ``budget`` says which one is used: turn, conversation, agent_day or project_month; the last two are shared by
+    all conversations of the agent or project, and ``raised_by`` names members who can raise them. ``used`` is
+    what was used of the budget."""
 
     reason: str
     by: str = ""
     detail: str = ""
     limit: float | None = None
+    budget: str = ""
+    used: float | None = None
+    raised_by: list[str] = field(default_factory=list)
 
 
 @event("agent.conversation.waiting")
@@ -515,18 +521,22 @@ class InstructionsRead(Event):
 
 @event("agent.limit.neared")
 class LimitNeared(Event):
-    """A limit is close, and the model is told to finish. ``which``: as in the reasons of paused."""
+    """A limit is close, and the model is told to finish. ``which``: as in the reasons of paused. ``budget``: as in
+    paused."""
 
     which: str
     left: float
+    budget: str = ""
 
 
 @event("agent.limit.reached")
 class LimitReached(Event):
-    """A limit is reached. At most one summary without tools follows."""
+    """A limit is reached. ``summary``: the model is asked for one, without tools. ``budget``: as in paused."""
 
     which: str
     limit: float
+    budget: str = ""
+    summary: bool = False
 
 
 @event("agent.guard.noticed")

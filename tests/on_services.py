@@ -90,6 +90,7 @@ NO_QUERY = "its result depends on no query"
 LEFT_OUT = {
     "tests/flows/split_deployment/test_split_deployment.py": "starts PostgreSQL and Valkey itself",
     "tests/flows/test_answering.py": SAME_QUERIES,
+    "tests/flows/test_budgets.py": SAME_QUERIES,
     "tests/flows/test_compaction.py": SAME_QUERIES,
     "tests/flows/test_demo.py": SAME_QUERIES,
     "tests/flows/test_docker.py": DOCKER,
@@ -105,6 +106,7 @@ LEFT_OUT = {
     "tests/realtime/test_rate_limit.py": NO_DATABASE,
     "tests/realtime/test_relay_on_demand.py": NO_DATABASE,
     "tests/realtime/test_slow_readers.py": "measures what a web server keeps for a socket",
+    "tests/worker/test_budget_pauses.py": SAME_QUERIES,
     "tests/worker/test_control_protocol.py": SAME_QUERIES,
     "tests/worker/test_external_triggers_on_a_full_disk.py": NO_QUERY,
     "tests/worker/test_instructions_file.py": NO_DATABASE,

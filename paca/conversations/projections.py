@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 from paca import events
 from paca.common import database_errors
 from paca.common.best_effort import tolerated
-from paca.conversations import sandbox_lifecycle
+from paca.conversations import budgets, sandbox_lifecycle
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
@@ -178,12 +178,15 @@ def _call_of(context: WriteContext, call_id: str) -> dict[str, Any]:
 
 @_projects(ModelCallStarted)
 def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteContext) -> None:
-    with _usage_tracking():
+    if entry.budgets:
+        budgets.reserve(entry.budgets, entry.at_most, _owner(cursor, context))
+    # A budget counts rows, so with one the call needs its row.
+    with nullcontext() if entry.budgets else _usage_tracking():
         cursor.execute(
             "INSERT INTO conversations_modelcall (project_id, agent_id, id, conversation_id,"
-            " purpose, turn, attempt, model, status, epoch, started_at, input_tokens,"
-            " output_tokens, cache_read_tokens, cache_write_tokens)"
-            " SELECT project_id, agent_id, %s, id, %s, %s, %s, %s, %s, %s, %s, 0, 0, 0, 0"
+            " purpose, turn, attempt, model, status, epoch, started_at, held_tokens, held_usd,"
+            " input_tokens, output_tokens, cache_read_tokens, cache_write_tokens)"
+            " SELECT project_id, agent_id, %s, id, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, 0, 0, 0"
             " FROM conversations_conversation WHERE id = %s",
             [
                 uuid_parameter(entry.call_id),
@@ -194,9 +197,20 @@ def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteCont
                 ModelCallStatus.STARTED.value,
                 context.epoch,
                 datetime_parameter(context.now),
+                entry.at_most.tokens,
+                entry.at_most.cost_usd,
                 uuid_parameter(context.conversation_id),
             ],
         )
+
+
+def _owner(cursor: Any, context: WriteContext) -> budgets.Owner:
+    cursor.execute(
+        "SELECT agent_id, project_id FROM conversations_conversation WHERE id = %s",
+        [uuid_parameter(context.conversation_id)],
+    )
+    agent_id, project_id = cursor.fetchone()
+    return budgets.Owner(UUID(str(agent_id)), UUID(str(project_id)))
 
 
 @_projects(events.UsageRecorded)
@@ -211,6 +225,8 @@ def _usage_recorded(event: events.UsageRecorded, cursor: Any, context: WriteCont
             cache_read_tokens=event.cache_read,
             cache_write_tokens=event.cache_write,
             cost_usd=event.cost_usd,
+            held_tokens=event.estimated_tokens,
+            held_usd=event.estimated_usd,
             finished_at=datetime_parameter(context.now),
         )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from paca import events
 from paca.engine import limits
+from paca.engine.before_call import limit_before_call
 from paca.engine.compaction import compact
 from paca.engine.context import trimming
 from paca.engine.context.measuring import RequestSize, size_of
 from paca.engine.llm.model_errors import ContextExceeded
 from paca.engine.request_size import request_size_of, window_of
 from paca.engine.think import RecordedReply, think
-from paca.engine.turn import ActiveTurn, TurnServices, limit_before_call
+from paca.engine.turn import ActiveTurn, TurnServices
 
 KEPT_RESULTS = 3
 # The newest results may not be stored yet: so many tokens below the threshold they are stored and counted.

@@ -6,31 +6,72 @@ from dataclasses import dataclass, replace
 
 from paca import events
 from paca.engine import promised_work
+from paca.engine.budgets import NOTHING, SHARED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
 from paca.events import Event
 
 WARN_AT_STEPS_LEFT = 2
+WARN_AT_USED_PART = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
     """The limits of an agent; None means no limit.
 
-    Steps and seconds are limited for each turn. Tokens and dollars are a budget of the conversation: once
-    it is used, the next turn, which a person has asked for, has the same amount again.
+    Steps and seconds are limited for each turn, and so are ``turn_tokens`` and ``turn_cost_usd``. Tokens and
+    dollars are a budget of the conversation: once it is used, the next turn, which a person has asked for, has
+    the same amount again. ``shared`` are the budgets of the agent and the project, with what is used of them.
     """
 
     steps: int
     tokens: int | None = None
     cost_usd: float | None = None
     seconds: float | None = None
+    turn_tokens: int | None = None
+    turn_cost_usd: float | None = None
+    shared: tuple[Budget, ...] = ()
+
+    def budgets(self, progress: TurnProgress) -> list[Budget]:
+        """Every budget that is set, with what is used of it."""
+        own = (
+            Budget(BudgetScope.TURN, self.turn_tokens, self.turn_cost_usd, progress.of_turn),
+            Budget(
+                BudgetScope.CONVERSATION,
+                self.tokens,
+                self.cost_usd,
+                Amounts(progress.tokens, progress.cost_usd),
+            ),
+        )
+        return [budget for budget in (*own, *self.shared) if budget]
+
+    @property
+    def has_budgets(self) -> bool:
+        """Whether tokens or dollars are limited in any way."""
+        return bool(self.budgets(TurnProgress()))
+
+    @property
+    def has_own_dollars(self) -> bool:
+        """Whether the agent itself has a limit in dollars."""
+        budgets = self.budgets(TurnProgress())
+        return any(
+            each.cost_usd is not None and each.scope is not BudgetScope.PROJECT_MONTH
+            for each in budgets
+        )
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether tokens are limited in any way."""
+        return any(each.tokens is not None for each in self.budgets(TurnProgress()))
 
 
 @dataclass(frozen=True, slots=True)
 class TurnProgress:
-    """The usage of a turn, and the notices that the model has had. ``used_budget`` names a budget of the
-    conversation that is used up.
+    """The usage of a turn, and the notices that the model has had.
+
+    ``tokens`` and ``cost_usd`` are what the conversation has used of its present portion, ``of_turn`` what the
+    turn has. ``used_budget`` names a budget of the conversation that is used up, ``warned`` the limits that the
+    model was told about.
 
     It is a fold over the log, so a worker that takes the conversation over counts on.
     """
@@ -38,9 +79,10 @@ class TurnProgress:
     steps: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    of_turn: Amounts = NOTHING
     used_budget: str = ""
     continuations: int = 0
-    warned: bool = False
+    warned: frozenset[str] = frozenset()
     summarising: bool = False
     corrected: bool = False
     nudged: bool = False
@@ -63,19 +105,24 @@ class TurnProgress:
             case events.TurnStarted():
                 return self._begin_turn()
             case events.UsageRecorded():
+                tokens, dollars = _tokens(event), event.cost_usd or event.estimated_usd
+                turn = Amounts(self.of_turn.tokens + tokens, self.of_turn.cost_usd + dollars)
                 return replace(
                     self,
                     steps=self.steps + (event.outcome == "done" and event.purpose == "turn"),
-                    tokens=self.tokens + _tokens(event),
-                    cost_usd=self.cost_usd + (event.cost_usd or event.estimated_usd),
+                    tokens=self.tokens + tokens,
+                    cost_usd=self.cost_usd + dollars,
+                    of_turn=turn,
                 )
             case events.MessageSpoken():
                 count = self.continuations + 1 if event.truncated else 0
                 return replace(self, continuations=count)
-            case events.LimitNeared():
-                return replace(self, warned=True)
-            case events.LimitReached(which=which):
-                return replace(self, summarising=True, used_budget=which)
+            case events.LimitNeared(which=which, budget=budget):
+                return replace(self, warned=self.warned | {f"{which}:{budget}"})
+            case events.LimitReached(which=which, budget=budget):
+                # guard: engine-shared-budget-is-no-portion
+                own = which if budget in ("", BudgetScope.CONVERSATION) else self.used_budget
+                return replace(self, summarising=True, used_budget=own)
             case events.GuardNoticed(guard=guard):
                 return self._notice(guard)
             case events.ContextTrimmed(model=model, window=window) if window:
@@ -109,23 +156,51 @@ def _tokens(event: events.UsageRecorded) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReachedLimit:
-    """A limit that ends the turn. ``reason`` is a reason of the status ``paused``."""
+    """A limit that ends the turn. ``reason`` is a reason of the status ``paused``.
+
+    ``budget`` is the scope of a budget, ``used`` what is used of it, and ``at_most`` what the next call may take:
+    together they are more than the limit.
+    """
 
     reason: str
     limit: float
+    budget: str = ""
+    used: float | None = None
+    at_most: float = 0.0
 
     @property
     def amount(self) -> str:
         """The limit with its unit, such as ``100,000 tokens`` or ``$2.50``."""
+        return self._with_unit(self.limit)
+
+    def _with_unit(self, value: float) -> str:
         if self.reason == "cost_budget":
-            return f"${self.limit:,.2f}"
+            return f"${value:,.2f}"
         unit = {"token_budget": "token", "time_limit": "second", "step_limit": "step"}[self.reason]
-        return f"{self.limit:,.12g} {unit}{'' if self.limit == 1 else 's'}"
+        return f"{value:,.12g} {unit}{'' if value == 1 else 's'}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a budget of the agent or the project, which Continue does not give again."""
+        return self.budget in SHARED
 
     @property
     def detail(self) -> str:
-        """What people read about the pause: the limit, and what Continue gives."""
-        return f"It has used its limit of {self.amount}. Continue or a message gives it {self.amount} more."
+        """What people read about the pause: the budget with its figures, and how the work goes on."""
+        if self.budget == BudgetScope.AGENT_DAY:
+            return f"The agent {self._figures} for today. The next day begins at midnight UTC."
+        if self.budget == BudgetScope.PROJECT_MONTH:
+            return f"The project {self._figures} for this month. The next month begins at midnight UTC."
+        for_turn = " for one turn" if self.budget == BudgetScope.TURN else ""
+        more = f"Continue or a message gives it {self.amount} more."
+        return f"It {self._figures}{for_turn}. {more}"
+
+    @property
+    def _figures(self) -> str:
+        if self.used is None or self.used >= self.limit:
+            return f"has used its limit of {self.amount}"
+        call = f"the next model call may take up to {self._with_unit(self.at_most)}"
+        return f"has used {self._with_unit(self.used)} of its limit of {self.amount}, and {call}"
 
 
 class TurnLimitReached(Exception):
@@ -137,13 +212,15 @@ class TurnLimitReached(Exception):
 
 
 def reached_limit(
-    progress: TurnProgress, limits: TurnLimits, seconds: float
+    progress: TurnProgress, limits: TurnLimits, seconds: float, call: Amounts = NOTHING
 ) -> ReachedLimit | None:
-    """The first limit that forbids another model call. The loop checks it before each call."""
-    if limits.tokens is not None and progress.tokens >= limits.tokens:
-        return ReachedLimit("token_budget", limits.tokens)
-    if limits.cost_usd is not None and progress.cost_usd >= limits.cost_usd:
-        return ReachedLimit("cost_budget", limits.cost_usd)
+    """The first limit that forbids another model call, which takes ``call`` at most.
+
+    The loop checks it before each call.
+    """
+    for budget in limits.budgets(progress):
+        if reached := refusal(budget, call):
+            return reached
     if limits.seconds is not None and seconds >= limits.seconds:
         return ReachedLimit("time_limit", limits.seconds)
     # guard: engine-step-limit
@@ -152,10 +229,62 @@ def reached_limit(
     return None
 
 
-def step_limit_warning(progress: TurnProgress, limits: TurnLimits) -> events.LimitNeared | None:
-    """The warning for the model that few steps are left; once a turn, else None."""
-    left = limits.steps - progress.steps
+def refusal(budget: Budget, call: Amounts) -> ReachedLimit | None:
+    """Why the budget forbids a call that takes ``call`` at most; None if it allows it.
+
+    A new portion of a turn or conversation always allows its first call, so that no portion is useless.
+    """
+    used = budget.used
+    # guard: engine-first-call-of-a-portion
+    if budget.scope not in SHARED:
+        # A portion of dollars begins anew while the tokens go on counting, and the other way round.
+        call = Amounts(call.tokens * bool(used.tokens), call.cost_usd * bool(used.cost_usd))
+    reason = budget.refuses(call)
+    if reason == "token_budget" and budget.tokens is not None:
+        return ReachedLimit(reason, budget.tokens, budget.scope, used.tokens, call.tokens)
+    if reason == "cost_budget" and budget.cost_usd is not None:
+        return ReachedLimit(reason, budget.cost_usd, budget.scope, used.cost_usd, call.cost_usd)
+    return None
+
+
+def warnings_before_call(
+    progress: TurnProgress, limits: TurnLimits, seconds: float, call: Amounts = NOTHING
+) -> list[events.LimitNeared]:
+    """The warnings for the model of limits that are near, each once a turn and none before its first step."""
+    if progress.steps == 0:
+        return []
+    near = _near_steps(progress, limits) + _near_time(limits, seconds)
+    for budget in limits.budgets(progress):
+        near += _near_budget(budget, call)
     # guard: engine-one-warning
-    if progress.warned or progress.steps == 0 or left > WARN_AT_STEPS_LEFT:
-        return None
-    return events.LimitNeared(which="step_limit", left=left)
+    return [each for each in near if f"{each.which}:{each.budget}" not in progress.warned]
+
+
+def _near_steps(progress: TurnProgress, limits: TurnLimits) -> list[events.LimitNeared]:
+    left = limits.steps - progress.steps
+    # guard: engine-warning-of-steps
+    return [events.LimitNeared(which="step_limit", left=left)] if left <= WARN_AT_STEPS_LEFT else []
+
+
+def _near_time(limits: TurnLimits, seconds: float) -> list[events.LimitNeared]:
+    if limits.seconds is None or seconds < WARN_AT_USED_PART * limits.seconds:
+        return []
+    return [events.LimitNeared(which="time_limit", left=max(0, round(limits.seconds - seconds)))]
+
+
+def _near_budget(budget: Budget, call: Amounts) -> list[events.LimitNeared]:
+    """A budget of which a fifth is left, or too little for a second call after this one."""
+    used, near = budget.used, []
+    if _is_near(used.tokens, call.tokens, budget.tokens):
+        left = max(0, (budget.tokens or 0) - used.tokens)
+        near.append(events.LimitNeared(which="token_budget", left=left, budget=budget.scope))
+    if _is_near(used.cost_usd, call.cost_usd, budget.cost_usd):
+        dollars = max(0.0, round((budget.cost_usd or 0.0) - used.cost_usd, 4))
+        near.append(events.LimitNeared(which="cost_budget", left=dollars, budget=budget.scope))
+    return near
+
+
+def _is_near(used: float, call: float, limit: float | None) -> bool:
+    if limit is None or not used:
+        return False
+    return used >= WARN_AT_USED_PART * limit or used + 2 * call > limit

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
-from contextlib import suppress
-from typing import Any, TypeVar
-
 from paca import events
-from paca.engine import acting, call_cancellation, limits, promised_work
+from paca.engine import acting, call_cancellation, limits, promised_work, summary_at_limit
+from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import OpenCall
 from paca.engine.context_window import think_within_window
 from paca.engine.llm.base import StopReason, Usage
@@ -16,16 +12,15 @@ from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD
-from paca.engine.think import RecordedReply, think
+from paca.engine.think import RecordedReply
+from paca.engine.time_limit import within_time
 from paca.engine.turn import (
     ActiveTurn,
     TurnOutcome,
     TurnServices,
-    limit_before_call,
     outcome_of_model_error,
 )
 
-T = TypeVar("T")
 ANSWERED = TurnOutcome("finished", "answered")
 NO_ANSWER = "Your reply held reasoning and no answer. Write the answer now, or call a tool."
 
@@ -53,11 +48,11 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
     if outcome := _refuse_unknown_price(turn):
         return outcome
     open_calls = services.log.history.open_calls()
-    await _within_time(turn, acting.run_calls(open_calls, turn, services))
+    await within_time(turn, acting.run_calls(open_calls, turn, services))
     while True:
         if outcome := await _end_before_call(turn, services):
             return outcome
-        recorded = await _within_time(turn, think_within_window(turn, services))
+        recorded = await within_time(turn, think_within_window(turn, services))
         # guard: engine-text-call-correction
         if (
             _correct_text_call(recorded, turn, services)
@@ -68,25 +63,7 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
         if outcome := _end_after_reply(recorded):
             return outcome
         calls = [OpenCall(call) for call in recorded.reply.calls]
-        await _within_time(turn, acting.run_calls(calls, turn, services))
-
-
-async def _within_time(turn: ActiveTurn, work: Coroutine[Any, Any, T]) -> T:
-    """The result of a model call or of tool calls, which are cancelled at the time limit of the turn.
-
-    Raises ``TurnLimitReached`` then.
-    """
-    seconds = turn.profile.limits.seconds
-    # guard: engine-time-limit
-    left = None if seconds is None else max(0.0, seconds - turn.seconds)
-    try:
-        async with asyncio.timeout(left) as timer:
-            return await work
-    except TimeoutError:
-        if seconds is None or not timer.expired():
-            raise
-        reached = limits.ReachedLimit("time_limit", seconds)
-        raise limits.TurnLimitReached(reached) from None
+        await within_time(turn, acting.run_calls(calls, turn, services))
 
 
 def _refuse_unknown_price(turn: ActiveTurn) -> TurnOutcome | None:
@@ -94,7 +71,7 @@ def _refuse_unknown_price(turn: ActiveTurn) -> TurnOutcome | None:
     profile = turn.profile
     has_price = cost_usd(profile.model, Usage(), base_url=profile.base_url) is not None
     # guard: engine-unknown-price
-    if profile.demo or profile.limits.cost_usd is None or profile.limits.tokens or has_price:
+    if profile.demo or not profile.limits.has_own_dollars or profile.limits.has_tokens or has_price:
         return None
     detail = (
         f"The price of {profile.model} is not known here, so its limit in dollars cannot be kept."
@@ -192,22 +169,28 @@ def _end_after_reply(recorded: RecordedReply) -> TurnOutcome | None:
 async def _end_at_limit(
     limit: limits.ReachedLimit, turn: ActiveTurn, services: TurnServices
 ) -> TurnOutcome:
-    """Pause at a limit. At the step limit the model first writes a summary, without tools.
+    """Pause at a limit. If the turn has done something, the model first writes a summary, without tools.
 
     Tool calls that the time limit has cancelled get a result.
     """
+    await services.log.commit()
     if limit.reason == "time_limit":
-        await services.log.commit()
         why = f"Stopped at the time limit of {limit.amount}."
         await call_cancellation.cancel(services.log.history.open_calls(), turn, services, why=why)
-    services.log.add(events.LimitReached(which=limit.reason, limit=limit.limit))
-    # guard: engine-step-limit-summary
-    if limit.reason == "step_limit" and not services.log.progress.summarising:
-        await _summarise(turn, services)
-    return TurnOutcome("paused", limit.reason, limit.detail, limit=limit.limit)
-
-
-async def _summarise(turn: ActiveTurn, services: TurnServices) -> None:
-    """Ask for a summary without tools. The time limit ends it like any other call."""
-    with suppress(limits.TurnLimitReached):
-        await _within_time(turn, think(turn, services, may_call=False))
+    summary = summary_at_limit.may_summarise(turn, services)
+    services.log.add(
+        events.LimitReached(
+            which=limit.reason, limit=limit.limit, budget=limit.budget, summary=summary
+        )
+    )
+    # guard: engine-summary-at-a-limit
+    if summary:
+        await summary_at_limit.summarise(limit, turn, services)
+    return TurnOutcome(
+        "paused",
+        limit.reason,
+        limit.detail,
+        limit=limit.limit,
+        budget=limit.budget,
+        used=limit.used,
+    )

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from paca import events
 from paca.engine import limits
+from paca.engine.before_call import limit_before_call
 from paca.engine.llm import retrying
 from paca.engine.llm.base import LLM, Reply, Request
 from paca.engine.llm.model_errors import ModelError
 from paca.engine.think import usage_fields
-from paca.engine.turn import ActiveTurn, ModelCallStarted, TurnServices, limit_before_call
+from paca.engine.turn import ActiveTurn, TurnServices
 
 
 async def ask_beside(
@@ -63,16 +64,17 @@ class _SideCall:
     async def begin(self, *entries: events.Event) -> None:
         await self.services.log.commit()  # the usage of an attempt before this one counts
         # guard: engine-limits-of-a-side-call
-        if reached := await limit_before_call(self.turn, self.services):
+        if reached := await limit_before_call(self.turn, self.services, model=self.model):
             raise limits.TurnLimitReached(reached)
-        row = ModelCallStarted(
-            call_id=self.id,
-            model=self.model,
-            attempt=self.attempt,
-            purpose=self.purpose,
+        row = self.turn.call_started(
+            self.id, model=self.model, attempt=self.attempt, purpose=self.purpose
         )
         self.usage_recorded = False
-        await self.services.log.commit(*entries, row)
+        try:
+            await self.services.log.commit(*entries, row)
+        except limits.TurnLimitReached:
+            self.usage_recorded = True  # the attempt has no row and sends no request
+            raise
 
     async def begin_retry(self, step: retrying.Retrying) -> None:
         retried = events.ModelRetried(

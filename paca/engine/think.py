@@ -12,6 +12,7 @@ from paca import events
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
 from paca.engine import limits
+from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import HISTORY_FORM, History
 from paca.engine.llm import retrying
 from paca.engine.llm.base import (
@@ -34,9 +35,7 @@ from paca.engine.tools.base import Effect
 from paca.engine.turn import (
     ActiveTurn,
     AgentProfile,
-    ModelCallStarted,
     TurnServices,
-    limit_before_call,
 )
 
 logger = logging.getLogger(__name__)
@@ -77,7 +76,7 @@ async def think(
     """
     call = _ModelCall(services, turn)
     try:
-        await call.begin()
+        await call.begin(warns=may_call)
         request = _request(turn, call.history, may_call=may_call)
         async with retrying.stream_with_retries(
             services.llm, request, retries=turn.profile.retries, sleep=services.wait
@@ -134,14 +133,21 @@ class _ModelCall:
     thought_length: int = 0
     usage_recorded: bool = False
 
-    async def begin(self) -> None:
-        """Store the row of the first attempt, with results not stored yet and a due warning."""
-        warning = limits.step_limit_warning(self.services.log.progress, self.turn.profile.limits)
-        await self._commit_row(*([warning] if warning else []))
+    async def begin(self, *, warns: bool) -> None:
+        """Store the row of the first attempt, with results not stored yet and the warnings that are due."""
+        turn = self.turn
+        warnings = limits.warnings_before_call(
+            self.services.log.progress, turn.profile.limits, turn.seconds, turn.next_call
+        )
+        await self._commit_row(*(warnings if warns else ()))
 
     async def _commit_row(self, *entries: events.Event) -> None:
-        row = ModelCallStarted(call_id=self.id, model=self.turn.profile.model, attempt=self.attempt)
-        self.history = await self.services.log.commit(*entries, row)
+        row = self.turn.call_started(self.id, attempt=self.attempt)
+        try:
+            self.history = await self.services.log.commit(*entries, row)
+        except limits.TurnLimitReached:
+            self.usage_recorded = True  # the attempt has no row and sends no request
+            raise
 
     def live_event(self, delta: TextDelta | ThinkingDelta) -> events.Event:
         """The live event of a streamed piece, with its offset in the whole text."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from paca.common import clock
+from paca.engine.budgets import NOTHING, Amounts, Budget
 from paca.engine.context.history import History
-from paca.engine.limits import ReachedLimit, TurnLimits, TurnProgress, reached_limit
+from paca.engine.limits import TurnLimits, TurnProgress
 from paca.engine.llm.base import LLM
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.model_errors import (
@@ -63,7 +64,8 @@ class ActiveTurn:
     """The turn that the engine works on.
 
     ``started_at`` is the start of the turn on the monotonic clock. ``pause_asked_by`` is the name
-    of the person who asked for a pause, else empty.
+    of the person who asked for a pause, else empty. ``next_call`` is what the next model call may take at most, if
+    there is a budget that it counts against.
     """
 
     profile: AgentProfile
@@ -71,6 +73,20 @@ class ActiveTurn:
     started_at: float = field(default_factory=clock.monotonic)
     seen_files: dict[str, str] = field(default_factory=dict)
     pause_asked_by: str = ""
+    next_call: Amounts = NOTHING
+
+    def call_started(
+        self, call_id: str, *, model: str = "", attempt: int = 1, purpose: str = "turn"
+    ) -> ModelCallStarted:
+        """The start of a call of the ``model``, else the agent's, which the shared budgets have to allow."""
+        return ModelCallStarted(
+            call_id=call_id,
+            model=model or self.profile.model,
+            attempt=attempt,
+            purpose=purpose,
+            at_most=self.next_call,
+            budgets=self.profile.limits.shared,
+        )
 
     @property
     def seconds(self) -> float:
@@ -88,7 +104,9 @@ CONTEXT_FULL = (
 class TurnOutcome:
     """The status and reason that end a turn, with the texts that people read about it.
 
-    ``limit`` is the amount of the limit that was reached, which the next turn has again.
+    ``limit`` is the amount of the limit that was reached, which the next turn has again if it is none of the shared
+    budgets. ``budget`` is the scope of a budget, ``used`` what was used of it, and ``raised_by`` names people who can
+    raise it.
     """
 
     status: str
@@ -96,6 +114,9 @@ class TurnOutcome:
     detail: str = ""
     next_step: str = ""
     limit: float | None = None
+    budget: str = ""
+    used: float | None = None
+    raised_by: tuple[str, ...] = ()
 
 
 def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:
@@ -128,13 +149,16 @@ def _repair(error: ModelError, profile: AgentProfile) -> str:
 class ModelCallStarted:
     """The start of an attempt to get a reply. It becomes a row of ``ModelCall`` and no event.
 
-    ``purpose`` is one of ``ModelCallPurpose``.
+    ``purpose`` is one of ``ModelCallPurpose``. If one of the shared ``budgets`` does not have room for what the
+    call takes ``at_most``, the commit raises ``TurnLimitReached``, and the attempt may not start.
     """
 
     call_id: str
     model: str
     attempt: int = 1
     purpose: str = "turn"
+    at_most: Amounts = NOTHING
+    budgets: tuple[Budget, ...] = ()
 
 
 LogEntry = Event | ModelCallStarted
@@ -162,7 +186,9 @@ class EventLog(Protocol):
 
         Gives the history up to these entries. A message in it belongs to the running turn if a model call
         starts with them.
-        Raises an error of the implementation if the conversation is no longer this worker's.
+        Raises an error of the implementation if the conversation is no longer this worker's, and
+        ``TurnLimitReached`` if a shared budget forbids a model call that starts with them. The other
+        entries then wait for the next commit.
         """
         ...
 
@@ -251,16 +277,3 @@ class TurnServices(ToolServices):
         """Wait, and let others work meanwhile. It may take longer until the turn can go on."""
         async with self.lend_slot():
             await asyncio.sleep(seconds)
-
-
-async def limit_before_call(
-    turn: ActiveTurn, services: TurnServices, *, is_first: bool = False
-) -> ReachedLimit | None:
-    """The limit that forbids the next attempt to ask the model. A changed limit counts from here on.
-
-    ``is_first``: it is the first attempt of the turn, whose limits were read a moment ago.
-    """
-    # guard: engine-limits-are-read-again
-    if services.read_limits is not None and not is_first:
-        turn.profile = replace(turn.profile, limits=await services.read_limits())
-    return reached_limit(services.log.progress, turn.profile.limits, turn.seconds)

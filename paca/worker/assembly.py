@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -23,7 +22,6 @@ from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import join_parts
 from paca.engine.context.skills import SkillSummary
-from paca.engine.limits import TurnLimits
 from paca.engine.llm import own_parameters
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.registry import is_own_server
@@ -32,6 +30,7 @@ from paca.events import Event
 from paca.projects.models import Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.worker.run_log import CachedHistory
+from paca.worker.turn_limits import AGENT_COLUMNS, PROJECT_COLUMNS, limits_of
 
 M = TypeVar("M", bound=Model)
 
@@ -81,7 +80,7 @@ def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
 _CONVERSATION_COLUMNS = _columns(
     Conversation, "id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number"
 )
-_PROJECT_COLUMNS = _columns(Project, "id", "name")
+_PROJECT_COLUMNS = _columns(Project, "id", "name", *PROJECT_COLUMNS)
 _SANDBOX_COLUMNS = _columns(
     Sandbox, "id", "conversation_id", "backend", "boot_id", "state", "volume"
 )
@@ -94,7 +93,7 @@ _AGENT_COLUMNS = _columns(
     *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
     *("sandbox_memory_mib", "sandbox_cpus"),
     *("sandbox_life",),
-    *("limit_steps", "limit_tokens", "limit_cost_usd", "limit_seconds"),
+    *AGENT_COLUMNS,
 )
 
 
@@ -188,7 +187,7 @@ def _profile(
                 skills=skills,
             )
         ),
-        limits=_limits(agent),
+        limits=limits_of(agent, rows.project),
         max_tokens=parameters.pop("max_tokens", DEFAULT_MAX_TOKENS),
         parameters=own_parameters.without(parameters),
         time_limits=own_parameters.time_limits(
@@ -215,36 +214,6 @@ def _compaction_model(agent: Agent) -> str:
     if chosen.partition("/")[0] != agent.model.partition("/")[0] or chosen == agent.model:
         return ""
     return chosen
-
-
-def _limits(agent: Agent) -> TurnLimits:
-    return _turn_limits(
-        agent.limit_steps, agent.limit_tokens, agent.limit_cost_usd, agent.limit_seconds
-    )
-
-
-_LIMITS = Select(
-    lambda: Agent.objects.filter(pk=Parameter("id", UUIDField())).values_list(
-        "limit_steps", "limit_tokens", "limit_cost_usd", "limit_seconds"
-    )
-)
-
-
-def read_limits(agent_id: UUID) -> TurnLimits:
-    """The limits of the agent as they are now."""
-    [row] = _LIMITS.rows(id=agent_id)
-    return _turn_limits(*row)
-
-
-def _turn_limits(
-    steps: int | None, tokens: int | None, cost_usd: Decimal | None, seconds: int | None
-) -> TurnLimits:
-    return TurnLimits(
-        steps=steps or settings.AGENT_MAX_STEPS,
-        tokens=tokens,
-        cost_usd=None if cost_usd is None else float(cost_usd),
-        seconds=seconds,
-    )
 
 
 def time_limits(*, own_server: bool) -> TimeLimits:

@@ -19,8 +19,8 @@ from paca.common.errors import PacaError
 from paca.conversations import event_log, store
 from paca.conversations.store import AppendResult, Lease
 from paca.engine.context.history import History, advance
-from paca.engine.limits import TurnProgress
-from paca.engine.turn import LogEntry
+from paca.engine.limits import TurnLimitReached, TurnProgress
+from paca.engine.turn import LogEntry, ModelCallStarted
 from paca.events import Event
 from paca.worker.database import Database, run_to_end
 from paca.worker.stream_buffer import StreamBuffer
@@ -87,6 +87,8 @@ class RunLog:
         """Store the pending entries and these in one transaction, even if the caller is cancelled meanwhile.
 
         Gives the history up to them: another task may commit before the caller goes on.
+        Raises ``TurnLimitReached`` if a shared budget forbids a model call that starts with them. Nothing is stored
+        then; the other entries wait for the next commit.
         Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` or a database error. Every later
         commit raises the same error. If the entries were refused for good, the caller may still store
         the end of the turn.
@@ -109,6 +111,11 @@ class RunLog:
                     lease=self.lease,
                     claimed_seq=self._claimed_seq,
                 )
+            except TurnLimitReached:
+                # guard: refused-call-loses-no-entry
+                others = [one for one in pending if not isinstance(one, ModelCallStarted)]
+                self._pending = [*others, *self._pending]
+                raise
             except (store.Fenced, *database_errors.UNAVAILABLE_ERRORS) as error:
                 self._failed = error
                 raise

@@ -17,7 +17,7 @@ from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
 from paca.events import Event
-from paca.worker import turn_totals
+from paca.worker import budget_pauses, turn_totals
 
 # After these the next turn starts at once. After others people first see why the turn ended.
 NEXT_TURN_FOLLOWS_AT_ONCE = {("finished", "answered"), ("stopped", "interrupted")}
@@ -92,6 +92,7 @@ def _finish(
     lease: Lease, outcome: TurnOutcome, commands: EndingCommands, *, next_turn: int, by: str
 ) -> bool:
     """Start the next turn for messages that wait, or give the conversation its last status."""
+    outcome = budget_pauses.name_people(lease.conversation_id, outcome)
     waiting = waiting_messages(lease.conversation_id)
     if waiting.exists() and _are_paused(waiting, commands.pause):
         if outcome.status != "failed":
@@ -192,7 +193,13 @@ def _final_event(outcome: TurnOutcome, by: str) -> Event:
             return events.ConversationFinished(reason=outcome.reason)
         case "paused":
             return events.ConversationPaused(
-                reason=outcome.reason, by=by, detail=outcome.detail, limit=outcome.limit
+                reason=outcome.reason,
+                by=by,
+                detail=outcome.detail,
+                limit=outcome.limit,
+                budget=outcome.budget,
+                used=outcome.used,
+                raised_by=list(outcome.raised_by),
             )
         case "stopped":
             return events.ConversationStopped(reason=outcome.reason, by=by)

@@ -26,7 +26,7 @@ from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, run_errors, turn_end
 from paca.worker.agent_model import open_compaction_llm_of, open_llm_of
 from paca.worker.agent_tasks import read_open_tasks
-from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn, read_limits
+from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
 from paca.worker.control_protocol import (
     EFFECTS,
     RELEASE,
@@ -45,6 +45,7 @@ from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.skill_access import RunSkillAccess
 from paca.worker.stream_buffer import StreamBuffer
+from paca.worker.turn_limits import read_limits
 
 logger = logging.getLogger(__name__)
 

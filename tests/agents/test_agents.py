@@ -98,6 +98,8 @@ LIMITS = "agent_limits_are_positive"
         ("limit_tokens", 1, LIMITS),
         ("limit_cost_usd", 0, LIMITS),
         ("limit_seconds", 1, LIMITS),
+        ("limit_day_tokens", 1, "agent_budgets_are_positive"),
+        ("limit_turn_cost_usd", 0, "agent_budgets_are_positive"),
         ("limit_concurrent", 0, "agent_works_in_one_to_ten_conversations"),
         ("limit_concurrent", 11, "agent_works_in_one_to_ten_conversations"),
         ("key_last4", "WXYZ", "agent_key_and_its_last_four_go_together"),

@@ -33,7 +33,11 @@ ALL_FIELDS = {
         "description_write": "Describe it.",
         "execute": "Do it.",
     },
-    "limits": {"steps": 9, "tokens": 5000, "cost_usd": "1.50", "seconds": 60, "concurrent": 2},
+    "limits": {
+        **{"steps": 9, "tokens": 5000, "cost_usd": "1.50", "seconds": 60, "concurrent": 2},
+        **{"turn_tokens": 2000, "turn_cost_usd": "0.50"},
+        **{"day_tokens": 90_000, "day_cost_usd": "9.00"},
+    },
     "sandbox": {"memory_mib": 512, "cpus": "0.5", "life": "persistent"},
     "git": {"name": "Bo", "email": "bo@boats.example"},
 }
@@ -64,7 +68,8 @@ def test_agent_is_shown_with_every_given_field_except_the_key(world: World, api:
     shown = make_agent(world, api)
     assert shown == api.get(path(world, shown["id"])).json()
     expected = {name: value for name, value in ALL_FIELDS.items() if name != "llm_api_key"}
-    expected["limits"] = {**ALL_FIELDS["limits"], "cost_usd": 1.5}
+    dollars = {"cost_usd": 1.5, "turn_cost_usd": 0.5, "day_cost_usd": 9.0}
+    expected["limits"] = {**ALL_FIELDS["limits"], **dollars}
     expected["sandbox"] = {**ALL_FIELDS["sandbox"], "cpus": 0.5}
     assert {name: shown[name] for name in expected} == expected
     assert shown["key"] == {"set": True, "last4": "WXYZ"}

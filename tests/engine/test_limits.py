@@ -8,7 +8,7 @@ from paca.engine.limits import (
     TurnLimits,
     TurnProgress,
     reached_limit,
-    step_limit_warning,
+    warnings_before_call,
 )
 
 
@@ -73,7 +73,7 @@ def test_limit_says_what_continue_gives():
 
 def test_step_limit_warning_comes_once_and_never_before_the_first_step():
     limits = TurnLimits(steps=2)
-    assert step_limit_warning(TurnProgress(), limits) is None
-    near = step_limit_warning(used(call()), limits)
+    assert warnings_before_call(TurnProgress(), limits, 0) == []
+    [near] = warnings_before_call(used(call()), limits, 0)
     assert near == events.LimitNeared(which="step_limit", left=1)
-    assert step_limit_warning(used(call(), near), limits) is None
+    assert warnings_before_call(used(call(), near), limits, 0) == []

@@ -334,7 +334,7 @@ async def test_time_limit_ends_a_running_command_and_gives_it_a_result():
     world = World(
         calls(bash="serve"), limits=TurnLimits(steps=9, seconds=0.5), commands={"serve": command}
     )
-    await world.ask("Go")
+    await world.ask("Go", says("It was still serving."))
     assert (world.status, command.outcome.done()) == ("paused/time_limit", True)
     assert "Stopped at the time limit of 0.5 seconds." in world.outputs[0]
     assert "begun" in world.outputs[0]

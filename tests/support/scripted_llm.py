@@ -43,6 +43,7 @@ class ScriptedLLM:
     never ends. If ``hold`` is given, each stream waits for that event after its first chunk.
 
     ``closed`` counts the streams that were closed before their end. ``form`` is what each stream learns.
+    ``usage`` is that of each reply.
     """
 
     def __init__(self, replies: Iterable[Item], *, hold: asyncio.Event | None = None) -> None:
@@ -50,6 +51,7 @@ class ScriptedLLM:
         self.requests: list[base.Request] = []
         self.streaming = asyncio.Event()
         self.closed = 0
+        self.usage = base.Usage(input=10, output=5)
         self.form: base.HistoryForm | None = None
         self._hold = hold
 
@@ -57,7 +59,7 @@ class ScriptedLLM:
         self.requests.append(request)
         await asyncio.sleep(0)  # others run here, as during a real request
         scripted = self._next(request)
-        usage = base.Usage(input=10, output=5)
+        usage = self.usage
         finished = False
         try:
             if self.form is not None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -10,8 +11,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from paca.agents.services import agents
 from paca.conversations import usage
 from paca.conversations.models import ModelCall
+from paca.projects.services import projects
 from paca.web import usage_charts
 from tests.conversations.test_usage import add_agent, add_call
 from tests.support.world import World
@@ -151,3 +154,19 @@ def test_chart_of_a_year_names_few_days() -> None:
     chart = usage_charts.chart(days, {(days[5], "a"): 1.0}, {"a": "A"})
     assert len(chart.labels) <= 14
     assert all(" " in label.text for label in chart.labels)
+
+
+def test_page_shows_the_budgets_with_what_is_used_of_each(ada: Client, harbor: World) -> None:
+    assert "Budgets" not in body(ada, page(harbor, "usage/"))
+    projects.change(harbor.project, by=harbor.owner, limit_month_cost_usd=Decimal(10))
+    agents.configure(harbor.agent, by=harbor.owner, limit_day_tokens=1000, name="<b>Ro</b>")
+    call_on(harbor, cost_usd=8.5, input_tokens=1500)
+    call_on(harbor, cost_usd=None, input_tokens=0)
+    shown = body(ada, page(harbor, "usage/"))
+    assert "<b>Ro</b>" not in shown
+    assert "$8.50 of $10.00" in shown
+    assert "1 call without a known price counts in tokens only." in shown
+    assert 'aria-valuenow="85"' in shown
+    assert 'aria-valuenow="100" aria-valuetext="150 % used"' in shown
+    for place in (f"agents/{harbor.agent.pk}/settings/", "settings/"):
+        assert 'role="meter"' in body(ada, page(harbor, place))

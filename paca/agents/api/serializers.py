@@ -36,6 +36,10 @@ class LimitsSerializer(serializers.Serializer[Any]):
     tokens = serializers.IntegerField(source="limit_tokens", allow_null=True)
     cost_usd = serializers.FloatField(source="limit_cost_usd", allow_null=True)
     seconds = serializers.IntegerField(source="limit_seconds", allow_null=True)
+    turn_tokens = serializers.IntegerField(source="limit_turn_tokens", allow_null=True)
+    turn_cost_usd = serializers.FloatField(source="limit_turn_cost_usd", allow_null=True)
+    day_tokens = serializers.IntegerField(source="limit_day_tokens", allow_null=True)
+    day_cost_usd = serializers.FloatField(source="limit_day_cost_usd", allow_null=True)
     concurrent = serializers.IntegerField(source="limit_concurrent")
 
 
@@ -128,6 +132,16 @@ class PromptsInput(InputSerializer):
     execute = _prompt_field("execute_prompt")
 
 
+def _token_input(source: str) -> serializers.IntegerField:
+    return serializers.IntegerField(source=source, required=False, allow_null=True)
+
+
+def _dollar_input(source: str) -> serializers.DecimalField:
+    return serializers.DecimalField(
+        source=source, max_digits=10, decimal_places=2, required=False, allow_null=True
+    )
+
+
 class LimitsInput(InputSerializer):
     """The limits of the agent."""
 
@@ -137,6 +151,10 @@ class LimitsInput(InputSerializer):
         source="limit_cost_usd", max_digits=10, decimal_places=2, required=False, allow_null=True
     )
     seconds = serializers.IntegerField(source="limit_seconds", required=False, allow_null=True)
+    turn_tokens = _token_input("limit_turn_tokens")
+    turn_cost_usd = _dollar_input("limit_turn_cost_usd")
+    day_tokens = _token_input("limit_day_tokens")
+    day_cost_usd = _dollar_input("limit_day_cost_usd")
     concurrent = serializers.IntegerField(source="limit_concurrent", required=False)
 
 

@@ -52,6 +52,26 @@ def _trigger_prompt(when: str) -> "models.TextField[str, str]":
     )
 
 
+def _token_limit(help_text: str) -> "models.PositiveBigIntegerField[int | None, int | None]":
+    return models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1000), MaxValueValidator(10**12)],
+        help_text=help_text,
+    )
+
+
+def _dollar_limit(help_text: str) -> "models.DecimalField[Decimal | None, Decimal | None]":
+    return models.DecimalField(
+        null=True,
+        blank=True,
+        max_digits=10,
+        decimal_places=2,
+        validators=[MinValueValidator(MIN_COST_USD)],
+        help_text=help_text,
+    )
+
+
 class SandboxLife(models.TextChoices):
     """What happens to the processes of an unused sandbox. Its files are kept either way."""
 
@@ -139,19 +159,15 @@ class Agent(BaseModel):
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
         help_text="Model calls in one turn. Empty: the server's default.",
     )
-    limit_tokens = models.PositiveBigIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1000), MaxValueValidator(10**12)],
-        help_text="Tokens of a conversation. Empty: no limit.",
+    limit_tokens = _token_limit("Tokens of a conversation. Empty: no limit.")
+    limit_cost_usd = _dollar_limit("US dollars a conversation may cost. Empty: no limit.")
+    limit_turn_tokens = _token_limit("Tokens of one turn. Empty: no limit.")
+    limit_turn_cost_usd = _dollar_limit("US dollars one turn may cost. Empty: no limit.")
+    limit_day_tokens = _token_limit(
+        "Tokens of all its conversations from midnight to midnight UTC. Empty: no limit."
     )
-    limit_cost_usd = models.DecimalField(
-        null=True,
-        blank=True,
-        max_digits=10,
-        decimal_places=2,
-        validators=[MinValueValidator(MIN_COST_USD)],
-        help_text="US dollars a conversation may cost. Empty: no limit.",
+    limit_day_cost_usd = _dollar_limit(
+        "US dollars all its conversations may cost from midnight to midnight UTC. Empty: no limit."
     )
     limit_seconds = models.PositiveIntegerField(
         null=True,
@@ -230,6 +246,13 @@ class Agent(BaseModel):
                 & (Q(limit_tokens=None) | Q(limit_tokens__gte=1000))
                 & (Q(limit_cost_usd=None) | Q(limit_cost_usd__gte=MIN_COST_USD))
                 & (Q(limit_seconds=None) | Q(limit_seconds__gte=10)),
+            ),
+            models.CheckConstraint(
+                name="agent_budgets_are_positive",
+                condition=(Q(limit_turn_tokens=None) | Q(limit_turn_tokens__gte=1000))
+                & (Q(limit_turn_cost_usd=None) | Q(limit_turn_cost_usd__gte=MIN_COST_USD))
+                & (Q(limit_day_tokens=None) | Q(limit_day_tokens__gte=1000))
+                & (Q(limit_day_cost_usd=None) | Q(limit_day_cost_usd__gte=MIN_COST_USD)),
             ),
             models.CheckConstraint(
                 name="agent_works_in_one_to_ten_conversations",

@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from paca.conversations.api import (
+    budgets,
     chats,
     conversations,
     event_schema,
@@ -72,6 +73,7 @@ urlpatterns = [
                     name="agent-execute",
                 ),
                 path("usage/", usage.ProjectUsage.as_view(), name="usage"),
+                path("budgets/", budgets.ProjectBudgets.as_view(), name="budgets"),
                 path("usage.csv", usage.ProjectUsageFile.as_view(), name="usage-csv"),
                 path("tasks/<int:number>/", include(task)),
                 path("conversations/", conversations.Conversations.as_view(), name="conversations"),

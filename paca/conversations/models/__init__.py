@@ -1,5 +1,6 @@
 """The tables of conversations: log, inbox, calls, workers and sandboxes."""
 
+from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.conversation import (
     COMMENTED_TYPES,
@@ -27,6 +28,7 @@ from paca.conversations.models.workers import Worker
 __all__ = [
     "COMMENTED_TYPES",
     "Blob",
+    "BudgetLock",
     "ChatSession",
     "ControlCommand",
     "Conversation",

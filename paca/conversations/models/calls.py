@@ -25,6 +25,9 @@ class ModelCall(models.Model):
     row stays when its conversation is deleted: it says what was paid, and nothing that was said.
     ``project`` and ``agent`` are null only in a row that a worker of a former version has written, until
     ``services.model_calls`` fills them in.
+
+    Budgets count the tokens and the cost, and what is held beside them: what a running call may take at most, and
+    what an ended one is estimated to have taken if its server did not tell.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -59,6 +62,8 @@ class ModelCall(models.Model):
     cache_read_tokens = models.BigIntegerField(default=0, null=True)
     cache_write_tokens = models.BigIntegerField(default=0, null=True)
     cost_usd = models.FloatField(null=True)
+    held_tokens = models.BigIntegerField(default=0, db_default=0)
+    held_usd = models.FloatField(default=0, db_default=0.0)
     epoch = models.BigIntegerField(default=0)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)

@@ -51,16 +51,14 @@ def change_of(event: events.MessageEdited | events.MessageWithdrawn) -> str:
 def notice_of(event: Event) -> str:
     """The text in brackets by which the platform tells the model about an event."""
     match event:
-        case events.LimitNeared(which="step_limit", left=left):
-            return (
-                f"[{left:.0f} steps are left in this turn. Finish what matters most,"
-                " then answer with a summary.]"
-            )
-        case events.LimitReached(which="step_limit"):
-            return (
-                "[The step limit of this turn is reached. Do not call tools. Say briefly what is"
-                " done, what is not, and what the next step would be.]"
-            )
+        case events.LimitNeared(which=which, left=left):
+            return _text_of_near_limit(which, left)
+        # A log of an earlier version has summaries at step limits only, and does not say so.
+        case (
+            events.LimitReached(which="step_limit" as which)
+            | events.LimitReached(which=which, summary=True)
+        ):
+            return _text_of_reached_limit(which)
         case events.GuardNoticed(note=note):
             return f"[{note}]"
         case events.ConversationInterrupted(by=by):
@@ -70,3 +68,30 @@ def notice_of(event: Event) -> str:
         case events.TurnFinished(reason="time_limit"):
             return "[The time limit of the turn was reached here.]"
     return ""
+
+
+def _text_of_near_limit(which: str, left: float) -> str:
+    if which == "step_limit":
+        return (
+            f"[{left:.0f} steps are left in this turn. Finish what matters most,"
+            " then answer with a summary.]"
+        )
+    amount = {
+        "token_budget": f"About {left:,.0f} tokens are",
+        "cost_budget": f"About ${left:.2f} is",
+        "time_limit": f"About {left:.0f} seconds are",
+    }.get(which, "Little is")
+    return f"[{amount} left of a limit of your work. Finish what matters most, then answer with a summary.]"
+
+
+def _text_of_reached_limit(which: str) -> str:
+    limit = {
+        "step_limit": "step limit of this turn",
+        "time_limit": "time limit of this turn",
+        "token_budget": "limit of tokens",
+        "cost_budget": "limit of costs",
+    }.get(which, "limit")
+    return (
+        f"[The {limit} is reached. Do not call tools. Say briefly what is"
+        " done, what is not, and what the next step would be.]"
+    )

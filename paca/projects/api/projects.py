@@ -79,7 +79,7 @@ class ProjectDetail(ProjectView):
 
     @extend_schema(request=ProjectInput, responses=ProjectSerializer, tags=["projects"])
     def patch(self, request: Request) -> Response:
-        """Change the name, the prefix or the description of the project. The answer 412 to `If-Match` has
+        """Change the name, the prefix, the description or the budget of the project. The answer 412 to `If-Match` has
         the present project as `present`."""
         given = ProjectInput.read(request, partial=True)
         with transaction.atomic():

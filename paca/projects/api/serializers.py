@@ -1,5 +1,8 @@
 """Serializers of workspaces, projects, members and roles."""
 
+from decimal import Decimal
+from typing import Any
+
 from rest_framework import serializers
 
 from paca.common.api.serializers import InputSerializer
@@ -23,8 +26,37 @@ class WorkspaceInput(InputSerializer):
     name = serializers.CharField(max_length=100)
 
 
+class ProjectLimitsSerializer(serializers.Serializer[Any]):
+    """The budget of a project for each month of UTC. Null is no limit."""
+
+    month_tokens = serializers.IntegerField(source="limit_month_tokens", allow_null=True)
+    month_cost_usd = serializers.FloatField(source="limit_month_cost_usd", allow_null=True)
+
+
+class ProjectLimitsInput(InputSerializer):
+    """The budget of the project for each month."""
+
+    month_tokens = serializers.IntegerField(
+        source="limit_month_tokens",
+        min_value=1000,
+        max_value=10**15,
+        required=False,
+        allow_null=True,
+    )
+    month_cost_usd = serializers.DecimalField(
+        source="limit_month_cost_usd",
+        max_digits=10,
+        decimal_places=2,
+        min_value=Decimal("0.01"),
+        required=False,
+        allow_null=True,
+    )
+
+
 class ProjectSerializer(serializers.ModelSerializer[Project]):
     """A project."""
+
+    limits = ProjectLimitsSerializer(source="*")
 
     class Meta:
         model = Project
@@ -34,6 +66,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "name",
             "prefix",
             "description",
+            "limits",
             "created_at",
             "updated_at",
         )
@@ -45,11 +78,13 @@ class ProjectInput(InputSerializer):
     name = serializers.CharField(max_length=100)
     prefix = serializers.CharField(max_length=10, required=False)
     description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
+    limits = ProjectLimitsInput(source="*", required=False)
 
 
 class NewProjectInput(ProjectInput):
     """The input for a new project. The workspace may be left out if the person has only one."""
 
+    limits = None  # type: ignore[assignment]  # a new project has none
     workspace_id = serializers.UUIDField(required=False)
 
 

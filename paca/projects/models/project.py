@@ -1,14 +1,21 @@
 """Projects, where people and agents work together."""
 
+from decimal import Decimal
 from typing import Self
 
-from django.core.validators import MaxLengthValidator, RegexValidator
+from django.core.validators import (
+    MaxLengthValidator,
+    MaxValueValidator,
+    MinValueValidator,
+    RegexValidator,
+)
 from django.db import models
 
 from paca.accounts.models import User
 from paca.common.models import BaseModel
 from paca.projects.models.workspace import Workspace
 
+MIN_COST_USD = Decimal("0.01")
 prefix_validator = RegexValidator(
     r"^[A-Z][A-Z0-9]{0,9}\Z", "Use 1 to 10 capital letters and digits; begin with a letter."
 )
@@ -41,6 +48,20 @@ class Project(BaseModel):
         help_text="The beginning of the keys of its tasks: PACA gives PACA-1, PACA-2.",
     )
     description = models.TextField(blank=True, validators=[MaxLengthValidator(10_000)])
+    limit_month_tokens = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1000), MaxValueValidator(10**15)],
+        help_text="Tokens of all its agents in a month of UTC. Empty: no limit.",
+    )
+    limit_month_cost_usd = models.DecimalField(
+        null=True,
+        blank=True,
+        max_digits=10,
+        decimal_places=2,
+        validators=[MinValueValidator(MIN_COST_USD)],
+        help_text="US dollars that all its agents may cost in a month of UTC. Empty: no limit.",
+    )
     last_task_number = models.PositiveIntegerField(default=0, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -60,6 +81,16 @@ class Project(BaseModel):
                 condition=models.Q(deleted_at__isnull=True),
                 name="project_prefix_is_unique_in_its_workspace",
                 violation_error_message="The workspace has a project with this prefix.",
+            ),
+            models.CheckConstraint(
+                name="project_budgets_are_positive",
+                condition=(
+                    models.Q(limit_month_tokens=None) | models.Q(limit_month_tokens__gte=1000)
+                )
+                & (
+                    models.Q(limit_month_cost_usd=None)
+                    | models.Q(limit_month_cost_usd__gte=MIN_COST_USD)
+                ),
             ),
         ]
 

@@ -21,7 +21,13 @@ from paca.projects.models import (
 )
 from paca.projects.services import members
 
-CHANGEABLE = ("name", "prefix", "description")
+CHANGEABLE = (
+    "name",
+    "prefix",
+    "description",
+    "limit_month_tokens",
+    "limit_month_cost_usd",
+)
 MAX_DERIVED_PREFIX = 4
 
 # What a new project begins with; its members change it as they like.
@@ -80,7 +86,7 @@ def derive_prefix(workspace: Workspace, name: str) -> str:
 
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change the name, the prefix or the description.
+    """Change the name, the prefix, the description or the limits of a month.
 
     Keys in texts written before a change of the prefix keep the former one. Raises ``Invalid`` if the
     name or the prefix is taken or not valid.

@@ -14,6 +14,7 @@ from paca.agents import catalogue, context_preview
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import NAMES
 from paca.agents.models import Agent, Skill, SkillFile
+from paca.conversations import budget_report
 from paca.engine.context import trigger_prompts
 from paca.engine.llm import registry as llm_registry
 from paca.projects import permissions
@@ -42,6 +43,10 @@ PROMPTS = (
     ("description_write", "When it writes a description"),
     ("execute", "When a program starts it"),
 )
+
+NO_LIMIT = "Empty: no limit"
+PORTION = "Continue gives it again"
+ALL_DAY = "All its conversations, from midnight UTC"
 
 
 @project_page("agents:write")
@@ -79,6 +84,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         parameter_names=", ".join(NAMES),
         parameters_json=json.dumps(agent.parameters) if agent.parameters else "",
         limits=_limit_rows(agent),
+        day=budget_report.of_day(agent),
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),
         preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),
@@ -107,10 +113,14 @@ def _prompt_row(agent: Agent, name: str, label: str) -> dict[str, str]:
 def _limit_rows(agent: Agent) -> list[tuple[str, str, str, str, Any]]:
     """Name, label, hint, unit and value of each limit."""
     rows = (
-        ("cost_usd", "Money", "Checked before each model call. Empty: no limit", "USD"),
-        ("tokens", "Tokens", "Of a conversation. Empty: no limit", "tokens"),
+        ("cost_usd", "Money of a conversation", f"{PORTION}. {NO_LIMIT}", "USD"),
+        ("tokens", "Tokens of a conversation", f"{PORTION}. {NO_LIMIT}", "tokens"),
+        ("turn_cost_usd", "Money of one turn", NO_LIMIT, "USD"),
+        ("turn_tokens", "Tokens of one turn", NO_LIMIT, "tokens"),
+        ("day_cost_usd", "Money of a day", f"{ALL_DAY}. {NO_LIMIT}", "USD"),
+        ("day_tokens", "Tokens of a day", f"{ALL_DAY}. {NO_LIMIT}", "tokens"),
         ("steps", "Steps", "Model calls in one turn. Empty: the server's default", "steps"),
-        ("seconds", "Time", "Length of one turn. Empty: no limit", "s"),
+        ("seconds", "Time", f"Length of one turn. {NO_LIMIT}", "s"),
         ("concurrent", "Conversations at once", "More wait, oldest first", "at once"),
     )
     return [(*row, _shown(getattr(agent, f"limit_{row[0]}"))) for row in rows]

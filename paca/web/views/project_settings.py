@@ -7,6 +7,7 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from paca.conversations import budget_report
 from paca.projects import permissions
 from paca.projects.models import Member, SprintStatus, StatusCategory
 from paca.web.views.decorators import project_page
@@ -31,6 +32,7 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         statuses=_ordered(project.statuses.annotate(task_count=LIVE_TASKS)),
         task_types=_ordered(project.task_types.annotate(task_count=LIVE_TASKS)),
         categories=CATEGORIES,
+        month=budget_report.of_month(project),
         sprints=sprints,
         open_sprints=[each for each in sprints if each.status != SprintStatus.COMPLETED],
         may_write_project=permissions.allows(member, "projects:write"),

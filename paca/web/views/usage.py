@@ -14,9 +14,10 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from paca.common.errors import Invalid
-from paca.conversations import usage
+from paca.conversations import budget_report, usage
 from paca.conversations.models import ModelCallStatus
 from paca.conversations.usage import Figures, Period
+from paca.projects import permissions
 from paca.projects.models import Member
 from paca.web import usage_charts
 from paca.web.views.decorators import project_page
@@ -52,6 +53,8 @@ def usage_page(request: HttpRequest, member: Member) -> HttpResponse:
         problem=problem,
         today=usage.today(),
         total=total,
+        budgets=budget_report.of_project(member.project),
+        may_write_project=permissions.allows(member, "projects:write"),
         before=_sum(project, period.before),
         now=_sum(project, Period(usage.today(), usage.today())),
         ended=_endings(project, period),

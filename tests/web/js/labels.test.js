@@ -1,5 +1,5 @@
 import { same, test } from "./harness.js";
-import { goesOnByItself, resumeLabel, stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
+import { goesOnByItself, noteInWords, resumeLabel, stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
 
 test("stateOf gives label, icon, tone and the reason in words", () => {
   same(stateOf({ status: "paused", reason: "step_limit" }), { label: "Paused", icon: "pause", tone: "paused", reason: "step limit" });
@@ -42,6 +42,10 @@ test("resumeLabel says what Continue gives at a limit", () => {
   same(label("time_limit", 45), "Continue with another 45 seconds");
   same(label("step_limit", 1), "Continue with another 1 step");
   same(label("by_person", null), "Continue");
+  const shared = { type: "agent.conversation.paused", data: { reason: "cost_budget", limit: 5, budget: "agent_day", detail: "Ada can raise it." } };
+  same(resumeLabel(shared), "Continue");
+  const { fact, more } = noteInWords(shared, { agent: "Rosa" });
+  same([fact, more], ["Paused at the cost limit of the agent for today.", "Ada can raise it."]);
   same(label("parked", null), "Try again");
   same(resumeLabel({ type: "agent.conversation.failed", data: {} }), "Try again");
 });

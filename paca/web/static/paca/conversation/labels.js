@@ -49,11 +49,20 @@ function phasesInWords(phases) {
 
 // --- notices --------------------------------------------------------------------------------------
 
+const BUDGETS = new Map(Object.entries({
+  turn: " of one turn",
+  conversation: " of a conversation",
+  agent_day: " of the agent for today",
+  project_month: " of the project for this month",
+}));
+// Continue gives no more of these: all conversations of the agent or the project share them.
+const SHARED_BUDGETS = ["agent_day", "project_month"];
+
 const PAUSED = new Map(Object.entries({
   by_person: ({ by }) => `Paused by ${by || "a person"}.`,
   step_limit: () => "Paused at the step limit of one turn.",
-  token_budget: () => "Paused at the token limit.",
-  cost_budget: () => "Paused at the cost limit.",
+  token_budget: ({ budget }) => `Paused at the token limit${BUDGETS.get(budget) ?? ""}.`,
+  cost_budget: ({ budget }) => `Paused at the cost limit${BUDGETS.get(budget) ?? ""}.`,
   time_limit: () => "Paused at the time limit of one turn.",
   rate_limited: () => "Paused: the model's provider limits the number of requests.",
   model_unavailable: () => "Paused: the model does not answer.",
@@ -183,6 +192,7 @@ export function steps(count) {
 /** The label of the button that lets a conversation go on: at a limit it says what the click gives. */
 export function resumeLabel({ type, data }) {
   if (type === "agent.conversation.failed" || data.reason === "parked") return "Try again";
+  if (SHARED_BUDGETS.includes(data.budget)) return "Continue";
   return data.limit ? `Continue with another ${portion(data.reason, data.limit)}` : "Continue";
 }
 

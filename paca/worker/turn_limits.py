@@ -1,0 +1,74 @@
+"""The limits of a turn, from the rows of its agent and its project."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import UUIDField
+
+from paca.agents.models import Agent
+from paca.common.prepared_queries import Parameter, Select
+from paca.conversations import budgets
+from paca.engine.budgets import Budget, BudgetScope
+from paca.engine.limits import TurnLimits
+from paca.projects.models import Project
+
+AGENT_COLUMNS = (
+    *("limit_steps", "limit_tokens", "limit_cost_usd", "limit_seconds"),
+    *("limit_turn_tokens", "limit_turn_cost_usd", "limit_day_tokens", "limit_day_cost_usd"),
+)
+PROJECT_COLUMNS = ("limit_month_tokens", "limit_month_cost_usd")
+
+_LIMITS = Select(
+    lambda: Agent.objects.filter(pk=Parameter("id", UUIDField())).values_list(
+        *AGENT_COLUMNS, *(f"project__{name}" for name in PROJECT_COLUMNS), "project_id"
+    )
+)
+
+
+def limits_of(agent: Agent, project: Project) -> TurnLimits:
+    """The limits by these rows, without what is used of the shared budgets: the loop reads that before each call."""
+    return _limits(
+        *(getattr(agent, name) for name in AGENT_COLUMNS),
+        *(getattr(project, name) for name in PROJECT_COLUMNS),
+    )
+
+
+def read_limits(agent_id: UUID) -> TurnLimits:
+    """The limits of the agent and its project as they are now, with what is used of the shared budgets."""
+    [(*row, project_id)] = _LIMITS.rows(id=agent_id)
+    return _limits(*row, owner=budgets.Owner(agent_id, UUID(str(project_id))))
+
+
+def _limits(
+    steps: int | None,
+    tokens: int | None,
+    cost_usd: Decimal | None,
+    seconds: int | None,
+    turn_tokens: int | None,
+    turn_cost_usd: Decimal | None,
+    day_tokens: int | None,
+    day_cost_usd: Decimal | None,
+    month_tokens: int | None,
+    month_cost_usd: Decimal | None,
+    *,
+    owner: budgets.Owner | None = None,
+) -> TurnLimits:
+    day = Budget(BudgetScope.AGENT_DAY, day_tokens, _dollars(day_cost_usd))
+    month = Budget(BudgetScope.PROJECT_MONTH, month_tokens, _dollars(month_cost_usd))
+    shared = tuple(budget for budget in (day, month) if budget)
+    return TurnLimits(
+        steps=steps or settings.AGENT_MAX_STEPS,
+        tokens=tokens,
+        cost_usd=_dollars(cost_usd),
+        seconds=seconds,
+        turn_tokens=turn_tokens,
+        turn_cost_usd=_dollars(turn_cost_usd),
+        shared=shared if owner is None else budgets.with_used(shared, owner),
+    )
+
+
+def _dollars(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
