@@ -404,7 +404,7 @@ class ToolProgressed(Event):
 class ToolReturned(Event):
     """The outcome of a tool call. ``cause`` is empty, or why the call did not end by itself:
     invalid, unknown_tool, refused, failed, timed_out, out_of_memory, too_many_processes, disk_full, cancelled,
-    sandbox_lost.
+    sandbox_lost, denied (no person has approved it).
 
     ``file``: the file in the sandbox that has the whole output, if it is truncated here.
     ``full_output_bytes``: the size of the whole output, if people can download it; else 0.
@@ -428,6 +428,68 @@ class ToolOutcomeUnknown(Event):
     call_id: str
     output: str
     reason: str = ""
+
+
+# --- people who decide --------------------------------------------------------------------------
+
+
+@event("agent.approval.requested")
+class ApprovalRequested(Event):
+    """The call waits for a person. ``rule`` is the name of the reason, ``why`` the sentence for people,
+    ``effect`` that of the tool, ``undo`` how the call can be undone, if that is known. ``diff`` are the lines
+    that an edit takes away and adds. Without an answer until ``deadline`` (a time with its offset) it is not run.
+    """
+
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    subject: str = ""
+    rule: str = ""
+    why: str = ""
+    effect: str = "opaque"
+    undo: str = ""
+    diff: str = ""
+    deadline: str = ""
+
+
+@event("agent.approval.given")
+class ApprovalGiven(Event):
+    """A person has decided on the call: ``decision`` is approve, deny or approve_rest (this call and the
+    later ones of the conversation). ``arguments`` are those that the person has changed the call to, else null.
+    ``seconds``: how long the call has waited."""
+
+    call_id: str
+    decision: str
+    by: str = ""
+    by_id: str = ""
+    reason: str = ""
+    arguments: dict[str, Any] | None = None
+    seconds: float = 0.0
+
+
+@event("agent.approval.expired")
+class ApprovalExpired(Event):
+    """Nobody has decided in time. The call is not run."""
+
+    call_id: str
+    seconds: float = 0.0
+
+
+@event("agent.approval.superseded")
+class ApprovalSuperseded(Event):
+    """Something came before a decision, and the call is not run. ``cause`` is message or stop."""
+
+    call_id: str
+    cause: str
+    by: str = ""
+    seconds: float = 0.0
+
+
+@event("agent.approval.revoked")
+class ApprovalRevoked(Event):
+    """The rest of the conversation is no longer approved: later calls ask again."""
+
+    by: str = ""
 
 
 # --- context ------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ class ListSkills(Tool["ListSkills.Arguments"]):
     effect = Effect.READ_ONLY
     timeout_seconds = 10
     uses_workspace = False
+    only_thinks = True
 
     class Arguments(ToolArguments):
         pass
@@ -74,6 +75,7 @@ class ReadSkill(Tool["ReadSkill.Arguments"]):
     effect = Effect.READ_ONLY
     timeout_seconds = 10
     uses_workspace = False
+    only_thinks = True
 
     class Arguments(ToolArguments):
         name: NonEmptyText = Field(description="The name of the skill.")

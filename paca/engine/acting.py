@@ -14,6 +14,7 @@ from paca import events
 from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine import tool_results
+from paca.engine.approvals.policy import ApprovalNeeded, ApprovalPolicy, judge
 from paca.engine.context.history import OpenCall
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
 from paca.engine.tools.registry import UnknownTool
@@ -53,11 +54,13 @@ class RunnableCall:
 async def run_calls(calls: Sequence[OpenCall], turn: ActiveTurn, services: TurnServices) -> None:
     """Give each call a result. The last results are added to the next commit and not stored yet.
 
-    Raises ``SandboxBroken`` if the sandbox does not start, and ``Superseded``; those calls stay open.
+    Raises ``SandboxBroken`` if the sandbox does not start, ``Superseded``, and ``ApprovalNeeded`` if a person
+    has to decide first; those calls stay open.
     """
     runnable = [found for call in calls if (found := _parse(call, turn, services))]
-    for batch in _batches(runnable):
-        started, boot_id = await _start(batch, services)
+    for batch in _batches(runnable, turn):
+        allowed = await _ask_policy(batch, turn, services)
+        started, boot_id = await _start(allowed, services)
         await _run_batch(started, turn, services, boot_id)
 
 
@@ -77,12 +80,15 @@ def _parse(call: OpenCall, turn: ActiveTurn, services: TurnServices) -> Runnable
     return RunnableCall(call, parsed)
 
 
-def _batches(calls: Sequence[RunnableCall]) -> Iterator[list[RunnableCall]]:
-    """Adjacent reads form a batch. Each write is a batch of its own, in the order of the reply."""
+def _batches(calls: Sequence[RunnableCall], turn: ActiveTurn) -> Iterator[list[RunnableCall]]:
+    """Adjacent reads form a batch, unless each has to be approved. Each write is a batch of its own, in
+    the order of the reply.
+    """
+    together = turn.profile.approval in (ApprovalPolicy.AUTO, ApprovalPolicy.UNSAFE)
     batch: list[RunnableCall] = []
     for call in calls:
         # guard: engine-writes-in-order
-        if call.tool.effect is Effect.READ_ONLY:
+        if call.tool.effect is Effect.READ_ONLY and together:
             batch.append(call)
             continue
         if batch:
@@ -91,6 +97,34 @@ def _batches(calls: Sequence[RunnableCall]) -> Iterator[list[RunnableCall]]:
         yield [call]
     if batch:
         yield batch
+
+
+async def _ask_policy(
+    batch: list[RunnableCall], turn: ActiveTurn, services: TurnServices
+) -> list[RunnableCall]:
+    """The calls that may run, each as it was approved. A refused call gets its result.
+
+    Raises ``ApprovalNeeded`` if a person has to decide on a call first.
+    """
+    if services.log.progress.decisions.rest_by:
+        await services.log.commit()  # somebody may have revoked it while the calls before ran
+    allowed = []
+    for call in batch:
+        verdict = judge(
+            call.id,
+            call.parsed,
+            has_started=call.open.boot_id is not None,
+            policy=turn.profile.approval,
+            decisions=services.log.progress.decisions,
+            toolbox=turn.toolbox,
+        )
+        if verdict.request is not None:
+            raise ApprovalNeeded(verdict.request)
+        if verdict.run is None:
+            services.log.add(tool_results.failed(call.id, verdict.refusal, cause="denied"))
+        else:
+            allowed.append(replace(call, parsed=verdict.run))
+    return allowed
 
 
 async def _start(

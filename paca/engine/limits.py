@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from paca import events
 from paca.engine import promised_work
+from paca.engine.approvals.decisions import Decisions
 from paca.engine.budgets import NOTHING, SHARED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
@@ -90,15 +91,17 @@ class TurnProgress:
     window_of_model: tuple[str, int | None] = ("", None)
     loop_guard: LoopGuard = LoopGuard()
     compaction: CompactionState = CompactionState()
+    decisions: Decisions = Decisions()
 
     def advance(self, event: Event, seq: int = 0) -> TurnProgress:
         """The progress after one more event, whose number is ``seq``."""
         counted, guard = self._count(event), self.loop_guard.advance(event)
-        compaction = self.compaction.advance(event, seq)
-        # A copy costs as much as the rest, and most events change neither.
-        if guard is counted.loop_guard and compaction is counted.compaction:
+        compaction, decisions = self.compaction.advance(event, seq), self.decisions.advance(event)
+        # A copy costs as much as the rest, and most events change none of them.
+        same = guard is counted.loop_guard and compaction is counted.compaction
+        if same and decisions is counted.decisions:
             return counted
-        return replace(counted, loop_guard=guard, compaction=compaction)
+        return replace(counted, loop_guard=guard, compaction=compaction, decisions=decisions)
 
     def _count(self, event: Event) -> TurnProgress:
         match event:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paca import events
 from paca.engine import acting, call_cancellation, limits, promised_work, summary_at_limit
+from paca.engine.approvals.policy import ApprovalNeeded
 from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import OpenCall
 from paca.engine.context_window import think_within_window
@@ -26,7 +27,7 @@ NO_ANSWER = "Your reply held reasoning and no answer. Write the answer now, or c
 
 
 async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
-    """Work on the turn until the agent answers, a limit pauses it, or it cannot go on.
+    """Work on the turn until the agent answers, a limit pauses it, it waits for a person, or cannot go on.
 
     The events of the last step are added to the log and not committed: the transaction that ends
     the turn stores them.
@@ -39,6 +40,8 @@ async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcom
             return await _take_steps(turn, services)
         except limits.TurnLimitReached as reached:
             return await _end_at_limit(reached.limit, turn, services)
+    except ApprovalNeeded as needed:
+        return TurnOutcome("waiting", "approval", request=needed.request)
     except ModelError as error:  # also of the summary at the limit
         return outcome_of_model_error(error, turn.profile)
 

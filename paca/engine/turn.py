@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from paca.common import clock
+from paca.engine.approvals.policy import ApprovalPolicy
 from paca.engine.budgets import NOTHING, Amounts, Budget
 from paca.engine.context.history import History
 from paca.engine.limits import TurnLimits, TurnProgress
@@ -26,7 +27,7 @@ from paca.engine.llm.model_errors import (
 )
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
-from paca.events import Event
+from paca.events import ApprovalRequested, Event
 
 LendSlot = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -55,6 +56,7 @@ class AgentProfile:
     compaction_model: str = ""
     retries: int = 3
     command_timeout_seconds: float = 60
+    approval: str = ApprovalPolicy.AUTO
     sandbox_memory_mib: int = 0
     sandbox_workspace_mib: int = 0
 
@@ -106,7 +108,8 @@ class TurnOutcome:
 
     ``limit`` is the amount of the limit that was reached, which the next turn has again if it is none of the shared
     budgets. ``budget`` is the scope of a budget, ``used`` what was used of it, and ``raised_by`` names people who can
-    raise it.
+    raise it. With the status ``waiting`` the turn does not end: ``request`` is stored, and the turn goes on when it is
+    decided.
     """
 
     status: str
@@ -117,6 +120,7 @@ class TurnOutcome:
     budget: str = ""
     used: float | None = None
     raised_by: tuple[str, ...] = ()
+    request: ApprovalRequested | None = None
 
 
 def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:

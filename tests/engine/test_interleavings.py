@@ -45,13 +45,7 @@ class Interleaving:
     running: list[RunningCommand] = field(default_factory=list)
 
     async def drive(self, steps: list[tuple[int, str]]) -> None:
-        self.world = World(
-            *[self._reply] * 400,
-            files={"a.txt": "text\n"},
-            commands={"quick": "ok\n", "slow": self._start_command},
-            limits=TurnLimits(steps=8),
-            context_window=self.window,
-        )
+        self.world = self.make_world()
         await self._act("message")
         for rounds, action in steps:
             for _ in range(rounds):
@@ -62,6 +56,15 @@ class Interleaving:
         await self._act("message")
         await self._settle()
         assert self.world.status == "finished/answered"
+
+    def make_world(self) -> World:
+        return World(
+            *[self._reply] * 400,
+            files={"a.txt": "text\n"},
+            commands={"quick": "ok\n", "slow": self._start_command},
+            limits=TurnLimits(steps=8),
+            context_window=self.window,
+        )
 
     def _reply(self, request: object) -> Scripted:
         return REPLIES[self.replies.pop(0)] if self.replies else says("Done.")

@@ -73,6 +73,7 @@ class World:
         self.outcome: TurnOutcome | None = None
         self.turn: ActiveTurn | None = None
         self._seen_files: dict[str, str] = {}
+        self.waits_for: events.ApprovalRequested | None = None
         self._ended_by: TurnOutcome | None = None
         self._engine: asyncio.Task[TurnOutcome] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -80,9 +81,12 @@ class World:
     # --- what people do ---------------------------------------------------------------------------
 
     def send(self, text: str) -> None:
-        """Write a message. It starts a turn if none runs."""
+        """Write a message. It starts a turn if none runs, and ends the wait for an approval."""
         self.log.append(events.MessageReceived(text=text))
-        self.start()
+        if self.waits_for is not None:
+            self._supersede("message")
+        else:
+            self.start()
 
     async def ask(self, text: str, *replies: Item) -> None:
         """Write a message and wait until the conversation is idle."""
@@ -95,10 +99,49 @@ class World:
         self.start()
         await self.wait_until_idle()
 
+    async def decide(self, decision: str, **facts: Any) -> None:
+        """Decide on the call that waits, and wait until the conversation is idle."""
+        self.give(decision, **facts)
+        await self.wait_until_idle()
+
+    def give(self, decision: str, **facts: Any) -> None:
+        """Decide on the call that waits."""
+        assert self.waits_for is not None
+        given = {"decision": decision, "by": "Ada", **facts}
+        self._end_wait(events.ApprovalGiven(call_id=self.waits_for.call_id, **given))
+
+    def expire(self) -> None:
+        """Let the time for a decision run out."""
+        assert self.waits_for is not None
+        self._end_wait(events.ApprovalExpired(call_id=self.waits_for.call_id))
+
+    def _supersede(self, cause: str) -> None:
+        assert self.waits_for is not None
+        call_id = self.waits_for.call_id
+        self._end_wait(events.ApprovalSuperseded(call_id=call_id, cause=cause, by="Ada"))
+
+    def _begin_wait(self, request: events.ApprovalRequested) -> None:
+        """Store the request and give up the claim, unless somebody was first."""
+        waiting = events.ConversationWaiting(reason="approval")
+        self.log.append(*self.log.take_added(), request, waiting)
+        self.waits_for, self.status = request, "waiting/approval"
+        if self._ended_by is not None or self.log.inbox:
+            self._supersede("stop" if self._ended_by else "message")
+
+    def _end_wait(self, event: Event) -> None:
+        """Store what ends the wait, and let another worker carry the turn on."""
+        self.waits_for = None
+        self.log.append(event, events.ConversationResumed(waited_for="approval"))
+        self.start_next_worker()
+
     def stop(self) -> None:
         """End the turn and the messages that wait. A later message starts the next turn."""
         self.log.inbox.clear()
-        self._end_turn_early(TurnOutcome("stopped", "by_person"))
+        if self.waits_for is not None:
+            self._ended_by = TurnOutcome("stopped", "by_person")
+            self._supersede("stop")
+        else:
+            self._end_turn_early(TurnOutcome("stopped", "by_person"))
 
     def stop_before_the_next_worker(self) -> None:
         """Stop the conversation while no worker has it: the next one ends the open calls."""
@@ -107,6 +150,10 @@ class World:
     def interrupt(self, text: str) -> None:
         """Write a message that ends the running turn."""
         self.log.append(events.MessageReceived(text=text, on_busy="interrupt"))
+        if self.waits_for is not None:
+            self._ended_by = TurnOutcome("stopped", "interrupted")
+            self._supersede("message")
+            return
         if self.is_running:
             self._end_turn_early(TurnOutcome("stopped", "interrupted"))
         self.start()
@@ -122,8 +169,10 @@ class World:
         return self._task is not None and not self._task.done()
 
     async def wait_until_idle(self) -> None:
-        if self._task is not None:
+        while self._task is not None and not self._task.done():
             await self._task
+        if self._task is not None:
+            self._task.result()
 
     async def wait_until(self, true: Callable[[], Any]) -> None:
         """Let the conversation run until ``true()`` holds."""
@@ -180,6 +229,9 @@ class World:
             started = False
             self.log.catch_up()
             outcome = await self._run_turn()
+            if outcome.request is not None:
+                self._begin_wait(outcome.request)
+                return
             late, self._ended_by = self._ended_by, None
             if late is not None and late.reason == "by_person":
                 outcome = late  # the stop came while the interrupted turn ended

@@ -33,6 +33,9 @@ class ToolSerializer(serializers.Serializer[Any]):
     description = serializers.CharField()
     arguments = serializers.DictField(help_text="A JSON schema.")
     effect = serializers.CharField()
+    safe = serializers.BooleanField(
+        help_text="Whether each call runs without approval where unsafe calls ask. Commands are read one by one."
+    )
     timeout_seconds = serializers.FloatField()
 
 

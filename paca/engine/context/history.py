@@ -14,7 +14,8 @@ from paca.engine.context.measuring import Measured
 from paca.engine.llm.base import Block, Message, Text, Thinking, ToolResult, ToolUse
 from paca.events import Event
 
-OWN_WORDS = ("invalid", "unknown_tool", "refused")  # causes of results that no tool has written
+# Causes of results that no tool has written.
+OWN_WORDS = ("invalid", "unknown_tool", "refused", "denied")
 # What these tools give is no data from outside: the agent's thought, and the texts of its skills.
 TRUSTED_TOOLS = ("think", "list_skills", "read_skill")
 HISTORY_FORM = "history_form"  # the code of a ``ModelNoticed``

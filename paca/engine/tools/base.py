@@ -98,6 +98,8 @@ class Tool(ABC, Generic[ArgumentsT]):
     """One thing an agent can do. The model reads the docstring of the subclass as its description.
 
     ``uses_workspace``: the tool cannot act without the sandbox.
+    ``takes_command``: its argument ``command`` is a command line, and the rules of commands say whether it is
+    harmless. ``only_thinks``: nothing leaves the agent, so that no policy asks before a call.
     ``reattachable``: the runner knows the call by its id. A second ``act`` with the same id, in the
     same start of the runner, waits for the first execution and does not start another.
     """
@@ -107,11 +109,23 @@ class Tool(ABC, Generic[ArgumentsT]):
     timeout_seconds: ClassVar[float] = 30
     uses_workspace: ClassVar[bool] = True
     reattachable: ClassVar[bool] = False
+    takes_command: ClassVar[bool] = False
+    only_thinks: ClassVar[bool] = False
     Arguments: type[ArgumentsT]
 
     def subject(self, arguments: ArgumentsT) -> str:
         """A phrase of one line for the card on the page: what the call is about."""
         return to_one_line(getattr(arguments, "path", ""))
+
+    def diff(self, arguments: ArgumentsT) -> str:
+        """The change that the arguments describe, as lines with ``-`` and ``+``; empty if it is no edit."""
+        return ""
+
+    @property
+    def safe(self) -> bool:
+        """Whether every call of the tool may run without approval where unsafe calls ask."""
+        # guard: approval-opaque-tools-are-unsafe
+        return self.effect is not Effect.OPAQUE
 
     @property
     def repeatable(self) -> bool:

@@ -30,6 +30,7 @@ class Bash(Tool["Bash.Arguments"]):
     effect = Effect.OPAQUE
     timeout_seconds = MAX_COMMAND_SECONDS
     reattachable = True
+    takes_command = True
 
     class Arguments(ToolArguments):
         command: NonEmptyText = Field(

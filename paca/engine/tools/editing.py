@@ -49,6 +49,9 @@ class WriteFile(Tool["WriteFile.Arguments"]):
             max_length=MAX_WRITE_CHARACTERS, description="The whole new content of the file."
         )
 
+    def diff(self, arguments: Arguments) -> str:
+        return _described_change(arguments.path, "", arguments.content)
+
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         workspace = await context.workspace()
         content = arguments.content.encode()
@@ -113,6 +116,9 @@ class EditFile(Tool["EditFile.Arguments"]):
         )
         every: bool = Field(default=False, description="Replace each occurrence, not just one.")
 
+    def diff(self, arguments: Arguments) -> str:
+        return _described_change(arguments.path, arguments.old, arguments.new)
+
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         if arguments.old == arguments.new:
             return ToolOutput("old and new are the same: nothing to change.", failed=True)
@@ -143,6 +149,12 @@ class EditFile(Tool["EditFile.Arguments"]):
             every=arguments.every,
             expected_digest=context.seen_files.get(normalize_path(arguments.path)),
         )
+
+
+def _described_change(path: str, old: str, new: str) -> str:
+    """The lines that a call takes away and adds, for people who decide on it before it runs."""
+    removed = [f"-{line}" for line in old.splitlines()]
+    return "\n".join([path, *removed, *(f"+{line}" for line in new.splitlines())])
 
 
 def _file_changed_output(path: str) -> ToolOutput:

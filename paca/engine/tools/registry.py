@@ -154,6 +154,7 @@ class Toolbox:
                 "description": spec.description,
                 "arguments": spec.arguments,
                 "effect": str(tool.effect),
+                "safe": tool.safe,
                 "timeout_seconds": tool.timeout_seconds,
             }
             for spec, tool in zip(self._specs, self._on.values(), strict=True)

@@ -23,6 +23,7 @@ class Think(Tool["Think.Arguments"]):
     effect = Effect.READ_ONLY
     timeout_seconds = 1
     uses_workspace = False
+    only_thinks = True
 
     class Arguments(ToolArguments):
         thought: EncodableText = Field(description="The thought, in full sentences.")

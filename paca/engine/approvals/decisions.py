@@ -1,0 +1,105 @@
+"""What people have decided on the tool calls of a conversation: a fold over its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from paca import events
+from paca.events import Event
+
+
+class DecisionKind(StrEnum):
+    """How the wait for an approval has ended. Anything else is no approval."""
+
+    APPROVE = "approve"
+    APPROVE_REST = "approve_rest"
+    DENY = "deny"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+
+
+APPROVES = (DecisionKind.APPROVE, DecisionKind.APPROVE_REST)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision on one call. ``arguments`` replace those of the model, if a person has changed them."""
+
+    kind: str
+    by: str = ""
+    reason: str = ""
+    arguments: dict[str, Any] | None = None
+
+    @property
+    def approves(self) -> bool:
+        # guard: approval-unknown-decision-denies
+        return self.kind in APPROVES
+
+    @property
+    def refusal(self) -> str:
+        """What the model reads in place of a result."""
+        reason = f" Reason: {self.reason}" if self.reason else ""
+        match self.kind:
+            case DecisionKind.EXPIRED:
+                return "Not run: nobody approved it in time. Go on without it, or say what you need and why."
+            case DecisionKind.SUPERSEDED if self.reason == "message":
+                return "Not run: a message came first. Read it before you decide what to do."
+            case DecisionKind.SUPERSEDED:
+                return f"Not run. Stopped by {self.by or 'a person'}."
+        return (
+            f"Not run: {self.by or 'a person'} denied it.{reason}"
+            " Do not try to reach the same in another way."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The decisions on the calls of the running turn, and whether the rest of the conversation is approved.
+
+    ``rest_by`` is the name of the person who approved the rest, until somebody revokes it. ``waited_seconds``
+    is how long the turn has waited for people.
+    """
+
+    calls: tuple[tuple[str, Decision], ...] = ()
+    rest_by: str = ""
+    waited_seconds: float = 0.0
+
+    def of(self, call_id: str) -> Decision | None:
+        """The decision on the call, if there is one."""
+        return next((decision for known, decision in self.calls if known == call_id), None)
+
+    @property
+    def superseded(self) -> Decision | None:
+        """The decision that ended a wait of this turn because a person came first, if there is one."""
+        found = (each for _, each in self.calls if each.kind == DecisionKind.SUPERSEDED)
+        return next(found, None)
+
+    def advance(self, event: Event) -> Decisions:
+        """The decisions after one more event."""
+        match event:
+            case events.TurnStarted():
+                return Decisions(rest_by=self.rest_by)
+            case events.ApprovalGiven():
+                given = Decision(event.decision, event.by, event.reason, event.arguments)
+                after = self._decide(event.call_id, given, event.seconds)
+                is_for_all = event.decision == DecisionKind.APPROVE_REST
+                return replace(after, rest_by=event.by or "a person") if is_for_all else after
+            case events.ApprovalExpired():
+                expired = Decision(DecisionKind.EXPIRED)
+                return self._decide(event.call_id, expired, event.seconds)
+            case events.ApprovalSuperseded():
+                superseded = Decision(DecisionKind.SUPERSEDED, event.by, event.cause)
+                return self._decide(event.call_id, superseded, event.seconds)
+            case events.ApprovalRevoked():
+                return replace(self, rest_by="")
+        return self
+
+    def _decide(self, call_id: str, decision: Decision, seconds: float) -> Decisions:
+        """Keep the first decision on a call."""
+        # guard: approval-first-decision-counts
+        if self.of(call_id) is not None:
+            return self
+        calls = (*self.calls, (call_id, decision))
+        return replace(self, calls=calls, waited_seconds=self.waited_seconds + seconds)

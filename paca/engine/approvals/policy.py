@@ -1,0 +1,150 @@
+"""Decides for each tool call: run it, ask a person first, or refuse it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any, Protocol
+
+from paca import events
+from paca.common.errors import PacaError
+from paca.engine.approvals import command_rules
+from paca.engine.approvals.command_rules import CommandFinding
+from paca.engine.approvals.decisions import Decision, Decisions
+from paca.engine.tools.base import AnyParsedCall, Effect
+
+MAX_SHOWN_ARGUMENTS = 2_000
+
+
+class ApprovalPolicy(StrEnum):
+    """Which calls of an agent wait for a person."""
+
+    AUTO = "auto"  # none but catastrophic commands
+    UNSAFE = "unsafe"  # those that may do harm, as far as their tool and the rules of commands tell
+    ALL = "all"  # all but those that only think
+
+
+class ApprovalNeeded(Exception):
+    """A person has to decide on a call before the turn can go on."""
+
+    def __init__(self, request: events.ApprovalRequested) -> None:
+        super().__init__(request.call_id)
+        self.request = request
+
+
+class ParsesCalls(Protocol):
+    """The toolbox: finds the tool, and checks arguments."""
+
+    def parse(self, tool_name: str, arguments: Any) -> AnyParsedCall: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a call. One of the three is set: the call to run, the refusal, or the request."""
+
+    run: AnyParsedCall | None = None
+    refusal: str = ""
+    request: events.ApprovalRequested | None = None
+
+
+OTHER_TOOL = CommandFinding("unsafe_tool", "Paca does not know what a call of this tool does.", "")
+EACH_CALL = CommandFinding("ask_for_all", "This agent asks before each call.", "")
+REPOSITORY_SETTINGS = CommandFinding(
+    "repository_settings",
+    "It changes a file of .git, which can make git run other programs.",
+    "Restore the file.",
+)
+
+
+def judge(
+    call_id: str,
+    call: AnyParsedCall,
+    *,
+    policy: str,
+    decisions: Decisions,
+    toolbox: ParsesCalls,
+    has_started: bool = False,
+) -> Verdict:
+    """The verdict on a call. One that has started was judged before, and is only carried on.
+
+    The decision of a person on this very call comes first. After a message of a person has ended a wait, no
+    further call of the turn's reply runs.
+    """
+    decision = decisions.of(call_id)
+    if decision is not None:
+        return _carry_out(decision, call, toolbox)
+    if has_started:
+        return Verdict(run=call)
+    # guard: approval-message-ends-the-reply
+    if decisions.superseded is not None:
+        return Verdict(refusal=decisions.superseded.refusal)
+    finding = finding_of(call, policy)
+    # guard: approval-rest
+    if finding is None or (decisions.rest_by and not finding.catastrophic):
+        return Verdict(run=call)
+    return Verdict(request=_request(call_id, call, finding))
+
+
+def finding_of(call: AnyParsedCall, policy: str) -> CommandFinding | None:
+    """Why the policy asks before this call; None if it does not. An unknown policy asks for all."""
+    if call.tool.only_thinks:
+        return None
+    finding = _unsafe_finding(call)
+    if policy == ApprovalPolicy.AUTO:
+        return finding if finding is not None and finding.catastrophic else None
+    if policy == ApprovalPolicy.UNSAFE:
+        return finding
+    return finding or EACH_CALL
+
+
+def _unsafe_finding(call: AnyParsedCall) -> CommandFinding | None:
+    arguments = call.arguments
+    if call.tool.takes_command:
+        return command_rules.scan(arguments.command)
+    if not call.tool.safe:
+        return OTHER_TOOL
+    writes = call.tool.uses_workspace and call.tool.effect is not Effect.READ_ONLY
+    if writes and ".git" in PurePosixPath(getattr(arguments, "path", "")).parts:
+        return REPOSITORY_SETTINGS
+    return None
+
+
+def _carry_out(decision: Decision, call: AnyParsedCall, toolbox: ParsesCalls) -> Verdict:
+    """Run exactly what was approved, or refuse."""
+    if not decision.approves:
+        return Verdict(refusal=decision.refusal)
+    if decision.arguments is None:
+        return Verdict(run=call)
+    try:
+        changed = toolbox.parse(call.tool.name, decision.arguments)
+    except PacaError as error:  # another version of Paca has checked them
+        return Verdict(refusal=f"Not run: {error.detail}")
+    note = (
+        f"{decision.by or 'A person'} changed the arguments before approving. This ran:"
+        f" {_shown(decision.arguments)}"
+    )
+    return Verdict(run=replace(changed, notes=(*changed.notes, note)))
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN_ARGUMENTS else f"{text[:MAX_SHOWN_ARGUMENTS]} ..."
+
+
+def _request(
+    call_id: str, call: AnyParsedCall, finding: CommandFinding
+) -> events.ApprovalRequested:
+    return events.ApprovalRequested(
+        call_id=call_id,
+        tool=call.tool.name,
+        arguments=call.arguments.model_dump(mode="json", exclude_unset=True),
+        subject=call.subject,
+        rule=finding.rule,
+        why=finding.why,
+        effect=str(call.tool.effect),
+        undo=finding.undo,
+        diff=call.tool.diff(call.arguments),
+    )
