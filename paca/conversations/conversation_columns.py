@@ -9,6 +9,7 @@ from typing import Any
 
 from paca import events
 from paca.conversations.models import ConversationStatus
+from paca.conversations.models.statuses import WAITS_FOR_PEOPLE
 from paca.conversations.sql_parameters import datetime_parameter
 from paca.events import Event
 
@@ -36,17 +37,26 @@ _ACTIVITY_AFTER: dict[type[Event], str] = {
     events.ContextCompacted: "thinking",
     events.ConversationWaiting: "",
     events.ConversationResumed: "thinking",
+    events.ApprovalGiven: "waiting_for_worker",
+    events.ApprovalExpired: "waiting_for_worker",
+    events.ApprovalSuperseded: "waiting_for_worker",
     events.ConversationPaused: "",
     events.ConversationFinished: "",
     events.ConversationFailed: "",
     events.ConversationStopped: "",
 }
+_ENDS_A_WAIT = events.ApprovalGiven | events.ApprovalExpired | events.ApprovalSuperseded
+_GOES_ON = {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
 
 
 def changes_lists(event: Event) -> bool:
     """Whether a list of conversations shows something else after this event."""
     return type(event) in _STATUS_AFTER or isinstance(
-        event, events.TitleChanged | events.ConversationArchived | events.ConversationResumed
+        event,
+        events.TitleChanged
+        | events.ConversationArchived
+        | events.ConversationResumed
+        | _ENDS_A_WAIT,
     )
 
 
@@ -83,8 +93,14 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
     if (status := _STATUS_AFTER.get(type(event))) is not None:
         changes |= _status_changes(event, status, now, leased=leased)
     match event:
+        case events.ApprovalGiven(decision="approve_rest", by=by):
+            changes |= _GOES_ON | {"rest_approved_by": by[:200]}
+        case events.ApprovalRevoked():
+            changes["rest_approved_by"] = ""
+        case _ if isinstance(event, _ENDS_A_WAIT):
+            changes |= _GOES_ON
         case events.ConversationResumed():
-            changes |= {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
+            changes |= _GOES_ON
         case events.TurnStarted(number=number):
             changes["turn_number"] = number
         case events.TitleChanged(title=title):
@@ -116,7 +132,11 @@ def _status_changes(
         "detail": getattr(event, "message", getattr(event, "detail", "")),
     }
     if status is ConversationStatus.WAITING:
-        return changes  # the worker keeps its lease meanwhile
+        # The worker keeps its lease meanwhile, unless a person may take hours.
+        # guard: waiting-for-a-person-has-no-lease
+        if changes["reason"] in WAITS_FOR_PEOPLE:
+            changes |= {"lease_owner": "", "lease_until": None}
+        return changes
     if status is ConversationStatus.RUNNING:
         return changes | {"started_at": datetime_parameter(now), "finished_at": None}
     if status is not ConversationStatus.QUEUED:

@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 from paca import events
 from paca.common import database_errors
 from paca.common.best_effort import tolerated
-from paca.conversations import budgets, sandbox_lifecycle
+from paca.conversations import approval_rows, budgets, sandbox_lifecycle
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
@@ -306,6 +306,23 @@ def _tool_outcome_unknown(
         exit_code=None,
         finished_at=datetime_parameter(context.now),
     )
+
+
+# --- approvals ----------------------------------------------------------------------------------
+
+
+@_projects(events.ApprovalRequested)
+def _approval_requested(
+    event: events.ApprovalRequested, cursor: Any, context: WriteContext
+) -> None:
+    approval_rows.create(event, context.conversation_id, turn=context.turn, at=context.now)
+
+
+@_projects(events.ApprovalGiven)
+@_projects(events.ApprovalExpired)
+@_projects(events.ApprovalSuperseded)
+def _approval_decided(event: approval_rows.Decided, cursor: Any, context: WriteContext) -> None:
+    approval_rows.decide(event, at=context.now)
 
 
 # --- sandboxes ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation, ReadySandbox, Sandbox, SandboxState
+from paca.conversations.models.conversation import waits_for_person
 from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
 from paca.sandbox.base import IdlePolicy
 
@@ -70,7 +71,8 @@ def needed_conversations(policy: IdlePolicy) -> set[UUID]:
     )
     needed = (recent | pausable) & ~Q(sandbox__state=SandboxState.FILES_TO_DELETE)
     # A running conversation may have a sandbox that has no row yet.
-    found = Conversation.objects.filter(needed | Q(status__in=ACTIVE_STATUSES), deleted_at=None)
+    runs = Q(status__in=ACTIVE_STATUSES) & ~waits_for_person()
+    found = Conversation.objects.filter(needed | runs, deleted_at=None)
     return set(found.values_list("pk", flat=True))
 
 
@@ -130,7 +132,8 @@ def count_by_backend_and_state() -> dict[tuple[str, ...], int]:
 
 def _not_in_use(*states: SandboxState) -> QuerySet[Sandbox]:
     rows = Sandbox.objects.filter(state__in=states, conversation__deleted_at=None)
-    return rows.exclude(conversation__status__in=ACTIVE_STATUSES)
+    runs = Q(conversation__status__in=ACTIVE_STATUSES) & ~waits_for_person("conversation__")
+    return rows.exclude(runs)
 
 
 def _records(rows: QuerySet[Sandbox]) -> list[SandboxRecord]:

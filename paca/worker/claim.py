@@ -78,7 +78,7 @@ class Claimed:
     """A conversation that this worker has claimed, its rows after the claim, and the start of its turn.
 
     Every message up to the event ``claimed_seq`` has a turn. ``turn`` is what the turn needs; None if it is
-    still to be read.
+    still to be read. ``taken_over``: the turn had begun before.
     """
 
     lease: Lease
@@ -86,6 +86,7 @@ class Claimed:
     turn_started_at: datetime
     claimed_seq: int = 0
     turn: assembly.AssembledTurn | None = None
+    taken_over: bool = False
 
 
 def claim_with_turns(
@@ -163,6 +164,7 @@ class ClaimCandidate(NamedTuple):
     lease_owner: str
     lease_epoch: int
     lost_workers: int
+    activity: str
 
 
 _CANDIDATES = Select(lambda: claimable().values_list(*ClaimCandidate._fields)[:MAX_CANDIDATES])
@@ -222,7 +224,9 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
     if lost_workers >= MAX_LOST_WORKERS:
         _park(rows.conversation, lease)
         return None
-    return _take_over(rows, lease)
+    # guard: worker-goes-on-after-a-decision
+    decided = candidate.activity == "waiting_for_worker"
+    return _take_over(rows, lease, waited_for="approval" if decided else "")
 
 
 def _agent_has_capacity(agent_id: UUID) -> bool:
@@ -287,15 +291,22 @@ def _mark_model_calls_abandoned(lease: Lease) -> None:
     ).update(status=ModelCallStatus.ABANDONED, finished_at=Now())
 
 
-def _take_over(rows: assembly.ConversationRows, lease: Lease) -> Claimed:
-    """Carry on a turn of a worker that is gone. Its open model call will never be answered."""
+def _take_over(
+    rows: assembly.ConversationRows, lease: Lease, *, waited_for: str = ""
+) -> Claimed:
+    """Carry on a turn of a worker that is gone, or that ``waited_for`` a person.
+
+    An open model call will never be answered.
+    """
     _mark_model_calls_abandoned(lease)
     conversation = rows.conversation
-    resumed = store.append(
-        conversation.pk, events.ConversationResumed(worker=lease.owner), lease=lease
+    event = (
+        events.ConversationResumed(waited_for=waited_for)
+        if waited_for
+        else events.ConversationResumed(worker=lease.owner)
     )
-    conversation.next_seq = resumed.last_seq + 1
-    return Claimed(lease, rows, assembly.turn_start(conversation))
+    conversation.next_seq = store.append(conversation.pk, event, lease=lease).last_seq + 1
+    return Claimed(lease, rows, assembly.turn_start(conversation), taken_over=True)
 
 
 def release(lease: Lease, *, step_failed: bool = False, pause_seconds: float = 0) -> None:

@@ -1,5 +1,6 @@
 """The tables of conversations: log, inbox, calls, workers and sandboxes."""
 
+from paca.conversations.models.approvals import Approval
 from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.conversation import (
@@ -14,6 +15,7 @@ from paca.conversations.models.inbox import ControlCommand, PendingKind, Pending
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.statuses import (
+    ApprovalState,
     ConversationStatus,
     ModelCallStatus,
     SandboxState,
@@ -27,6 +29,8 @@ from paca.conversations.models.workers import Worker
 
 __all__ = [
     "COMMENTED_TYPES",
+    "Approval",
+    "ApprovalState",
     "Blob",
     "BudgetLock",
     "ChatSession",

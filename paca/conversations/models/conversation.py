@@ -10,7 +10,12 @@ from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
 
 from paca.common.models import BaseModel
-from paca.conversations.models.statuses import ACTIVE_STATUSES, ConversationStatus, TurnStatus
+from paca.conversations.models.statuses import (
+    ACTIVE_STATUSES,
+    WAITS_FOR_PEOPLE,
+    ConversationStatus,
+    TurnStatus,
+)
 from paca.engine.llm.base import COST_DIGITS
 from paca.projects.models import Comment, Doc, Member, Project, Task
 
@@ -44,6 +49,12 @@ def agent_load() -> Coalesce:
     return Coalesce(Subquery(others.annotate(n=Count("pk")).values("n")), 0)
 
 
+def waits_for_person(prefix: str = "") -> Q:
+    """The condition that a conversation waits for a person. ``prefix`` is the path to it, as ``sandbox__``."""
+    facts = {"status": ConversationStatus.WAITING, "reason__in": WAITS_FOR_PEOPLE}
+    return Q(**{f"{prefix}{name}": value for name, value in facts.items()})
+
+
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     """Queries of conversations."""
 
@@ -75,10 +86,15 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=Now()))
 
     def claimable(self) -> ConversationQuerySet:
-        """Conversations that are queued, or whose worker no longer renews its lease."""
-        return self.unleased().filter(
+        """Conversations that are queued, or whose worker no longer renews its lease.
+
+        One that waits for a person is not: the decision makes it a running one again.
+        """
+        found = self.unleased().filter(
             status__in=(ConversationStatus.QUEUED, *ACTIVE_STATUSES), deleted_at__isnull=True
         )
+        # guard: waiting-for-a-person-is-not-claimed
+        return found.exclude(waits_for_person())
 
 
 class Conversation(BaseModel):
@@ -136,6 +152,9 @@ class Conversation(BaseModel):
     unpriced_calls = models.PositiveIntegerField(default=0)
     # What filled the newest request, as events tell it: see ``agent.usage.recorded``.
     context = models.JSONField(null=True, editable=False)
+
+    # The person who has approved all later calls of the conversation; empty if nobody has.
+    rest_approved_by = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     last_activity_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
@@ -202,6 +221,11 @@ class Conversation(BaseModel):
     def archived(self) -> bool:
         """Whether lists leave it out."""
         return self.archived_at is not None
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether it waits for a decision or an answer, without a worker."""
+        return self.status == ConversationStatus.WAITING and self.reason in WAITS_FOR_PEOPLE
 
     @property
     def last_seq(self) -> int:

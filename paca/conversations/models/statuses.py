@@ -53,6 +53,8 @@ CONVERSATION_MOVES: dict[ConversationStatus, tuple[ConversationStatus, ...]] = {
 
 # A turn of the conversation has started and has not ended.
 ACTIVE_STATUSES = (ConversationStatus.RUNNING, ConversationStatus.WAITING)
+# The reasons of a waiting conversation that goes on when a person has decided. It has no worker meanwhile.
+WAITS_FOR_PEOPLE = ("approval", "question")
 ENDED_STATUSES = (
     ConversationStatus.FINISHED,
     ConversationStatus.FAILED,
@@ -158,6 +160,26 @@ TOOL_CALL_MOVES: dict[ToolCallState, tuple[ToolCallState, ...]] = {
         ToolCallState.DONE,
         ToolCallState.FAILED,
         ToolCallState.UNKNOWN,
+    ),
+}
+
+
+class ApprovalState(models.TextChoices):
+    """open: waits for a person. expired: nobody decided in time. superseded: a message or a stop came first."""
+
+    OPEN = "open"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+
+
+APPROVAL_MOVES: dict[ApprovalState, tuple[ApprovalState, ...]] = {
+    ApprovalState.OPEN: (
+        ApprovalState.APPROVED,
+        ApprovalState.DENIED,
+        ApprovalState.EXPIRED,
+        ApprovalState.SUPERSEDED,
     ),
 }
 

@@ -19,6 +19,7 @@ from paca.common.best_effort import tolerated
 from paca.common.errors import NotFound
 from paca.conversations import sandbox_lifecycle, sandbox_queries, store
 from paca.conversations.models import Conversation, SandboxState, Worker
+from paca.conversations.models.conversation import waits_for_person
 from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
 from paca.conversations.sandbox_queries import SandboxRecord
 from paca.events import Event
@@ -221,7 +222,8 @@ def record_paused(sandbox: SandboxRecord) -> PauseResult:
     if _record(sandbox, (SandboxState.RUNNING,), events.SandboxPaused()):
         return PauseResult.RECORDED
     conversation = Conversation.objects.filter(pk=sandbox.conversation_id, deleted_at=None)
-    is_active = conversation.filter(status__in=ACTIVE_STATUSES).exists()
+    active = conversation.filter(status__in=ACTIVE_STATUSES)
+    is_active = active.exclude(waits_for_person()).exists()
     if is_active or sandbox_queries.is_running(sandbox.conversation_id):
         return PauseResult.IN_USE
     return PauseResult.OUTDATED
@@ -266,8 +268,8 @@ def _record(sandbox: SandboxRecord, states: Collection[SandboxState], event: Eve
     """
     with suppress(NotFound):  # the conversation was deleted a moment ago
         locked = Conversation.objects.filter(pk=sandbox.conversation_id).for_update()
-        statuses = [each.status for each in locked]
-        if not statuses or statuses[0] in ACTIVE_STATUSES:
+        works = [each.status in ACTIVE_STATUSES and not each.waits_for_person for each in locked]
+        if not works or works[0]:
             return False
         if sandbox_queries.same_life(sandbox, states):
             store.append(sandbox.conversation_id, event)
