@@ -178,6 +178,12 @@ WORKER_LEASE_SECONDS = env.seconds(
     at_least=1,
     meaning="Another worker takes over a dead worker's conversations after this time.",
 )
+APPROVAL_TIMEOUT_SECONDS = env.seconds(
+    "APPROVAL_TIMEOUT_SECONDS",
+    300,
+    at_least=1,
+    meaning="A tool call that waits for a person's approval is denied after this time.",
+)
 COMMAND_TIMEOUT_SECONDS = env.seconds(
     "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command is ended after this time."
 )

@@ -23,6 +23,7 @@ PERMISSIONS = (
     "agents:write",
     "conversations:read",
     "conversations:write",
+    "conversations:approve",
     "usage:read",
 )
 PATTERNS = frozenset({"*", *PERMISSIONS, *(f"{name.partition(':')[0]}:*" for name in PERMISSIONS)})

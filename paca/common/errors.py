@@ -51,6 +51,11 @@ class Conflict(PacaError):
     code = "conflict"
     status = 409
 
+    @property
+    def present(self) -> object:
+        """The object as it is now, if the answer of the API shows it."""
+        return None
+
 
 class ConfigurationError(PacaError):
     """A setting is missing or wrong."""

@@ -92,13 +92,8 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
         changes["activity"] = activity
     if (status := _STATUS_AFTER.get(type(event))) is not None:
         changes |= _status_changes(event, status, now, leased=leased)
+    changes |= _approval_changes(event)
     match event:
-        case events.ApprovalGiven(decision="approve_rest", by=by):
-            changes |= _GOES_ON | {"rest_approved_by": by[:200]}
-        case events.ApprovalRevoked():
-            changes["rest_approved_by"] = ""
-        case _ if isinstance(event, _ENDS_A_WAIT):
-            changes |= _GOES_ON
         case events.ConversationResumed():
             changes |= _GOES_ON
         case events.TurnStarted(number=number):
@@ -121,6 +116,17 @@ def _changes_of_lists(event: Event, now: datetime) -> dict[str, Any]:
         case events.MessageReceived():
             return {"last_activity_at": datetime_parameter(now), "archived_at": None}
     return {"last_activity_at": datetime_parameter(now)}
+
+
+def _approval_changes(event: Event) -> dict[str, Any]:
+    """The columns that the end of a wait sets: any worker may carry the turn on."""
+    if isinstance(event, events.ApprovalRevoked):
+        return {"rest_approved_by": ""}
+    if not isinstance(event, _ENDS_A_WAIT):
+        return {}
+    if isinstance(event, events.ApprovalGiven) and event.decision == "approve_rest":
+        return _GOES_ON | {"rest_approved_by": event.by[:200]}
+    return _GOES_ON
 
 
 def _status_changes(

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from paca.accounts import permission_patterns
 from paca.projects.models import Member
 
+# An agent never approves, whatever its role says.
+APPROVE = "conversations:approve"
 OWNER, MANAGER, MEMBER, VIEWER, AGENT = "Owner", "Manager", "Member", "Viewer", "Agent"
 
 _READ = tuple(name for name in permission_patterns.PERMISSIONS if name.endswith(":read"))
@@ -17,7 +19,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         for name in permission_patterns.PERMISSIONS
         if name not in {"roles:write", "projects:delete"}
     ),
-    MEMBER: (*_READ, "tasks:write", "docs:write", "conversations:write"),
+    MEMBER: (*_READ, "tasks:write", "docs:write", "conversations:write", APPROVE),
     VIEWER: _READ,
     AGENT: (*_READ, "tasks:write", "docs:write", "conversations:write"),
 }
@@ -26,6 +28,9 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
 def allows(member: Member, permission: str) -> bool:
     """Whether the member's role covers the permission; a removed member may do nothing."""
     if member.deleted_at is not None:
+        return False
+    # guard: agents-never-approve
+    if permission == APPROVE and member.agent_id is not None:
         return False
     return permission_patterns.covers(member.role.permissions, permission)
 

@@ -10,9 +10,10 @@ from uuid import UUID
 from django.utils import timezone
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, person_topic
-from paca.common.errors import Conflict
+from paca.common.errors import Conflict, NotFound
 from paca.conversations import selectors, services
 from paca.conversations.api.serializers import conversation_object
+from paca.conversations.services import approvals
 from paca.realtime import protocol
 from paca.realtime.access import (
     CloseSocket,
@@ -29,6 +30,7 @@ from paca.realtime.handshake import Scope, query_parameter
 from paca.realtime.live_text import Frame
 from paca.realtime.protocol import (
     COMMANDS,
+    ApproveCommand,
     BadFrame,
     CloseCode,
     Command,
@@ -224,6 +226,25 @@ def _continue(access: ConversationAccess, command: Command) -> dict[str, Any]:
     return {}
 
 
+def _approve(access: ConversationAccess, command: ApproveCommand) -> dict[str, Any]:
+    decided = approvals.decide(
+        access.conversation,
+        call_id=_call_id(command.call_id),
+        decision=command.decision,
+        arguments=command.arguments,
+        reason=command.reason,
+        by=access.member,
+    )
+    return {"call_id": str(decided.call_id), "state": decided.state}
+
+
+def _call_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound("There is no such call.") from None
+
+
 def _clear(access: ConversationAccess, _command: Command) -> dict[str, Any]:
     session = access.conversation.session
     if session is None:
@@ -250,5 +271,6 @@ _HANDLERS: dict[str, Callable[[ConversationAccess, Any], dict[str, Any]]] = {
     "resume": _resume,
     "continue": _continue,
     "clear": _clear,
+    "approve": _approve,
     "ping": _ping,
 }

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "resume": "conversations:write",
     "continue": "conversations:write",
     "clear": "conversations:write",
+    "approve": "conversations:approve",
     "ping": "conversations:read",
 }
 PROJECT_COMMANDS: dict[str, str] = {"ping": "projects:read"}
@@ -115,6 +116,15 @@ class EditCommand(WithdrawCommand):
     text: str
 
 
+class ApproveCommand(Command):
+    """A decision on the call ``call_id``, which waits for it. Any other decision is refused."""
+
+    call_id: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{32,36}$")]
+    decision: Literal["approve", "deny", "approve_rest"]
+    reason: Annotated[str, Field(max_length=2_000)] = ""
+    arguments: dict[str, Any] | None = None
+
+
 class PingCommand(Command):
     """Asks for a ``pong``. The only frame that needs no ``client_id``."""
 
@@ -126,6 +136,7 @@ _MODELS: dict[str, type[Command]] = {
     "interrupt": InterruptCommand,
     "edit": EditCommand,
     "withdraw": WithdrawCommand,
+    "approve": ApproveCommand,
     "ping": PingCommand,
 }
 

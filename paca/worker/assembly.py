@@ -94,6 +94,7 @@ _AGENT_COLUMNS = _columns(
     *("sandbox_memory_mib", "sandbox_cpus"),
     *("sandbox_life",),
     *AGENT_COLUMNS,
+    "approval",
 )
 
 
@@ -188,6 +189,7 @@ def _profile(
             )
         ),
         limits=limits_of(agent, rows.project),
+        approval=agent.approval,
         max_tokens=parameters.pop("max_tokens", DEFAULT_MAX_TOKENS),
         parameters=own_parameters.without(parameters),
         time_limits=own_parameters.time_limits(

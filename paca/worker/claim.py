@@ -291,9 +291,7 @@ def _mark_model_calls_abandoned(lease: Lease) -> None:
     ).update(status=ModelCallStatus.ABANDONED, finished_at=Now())
 
 
-def _take_over(
-    rows: assembly.ConversationRows, lease: Lease, *, waited_for: str = ""
-) -> Claimed:
+def _take_over(rows: assembly.ConversationRows, lease: Lease, *, waited_for: str = "") -> Claimed:
     """Carry on a turn of a worker that is gone, or that ``waited_for`` a person.
 
     An open model call will never be answered.

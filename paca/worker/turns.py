@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
+from paca import events
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
 from paca.bus import get_bus
@@ -23,7 +24,7 @@ from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, Tu
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
-from paca.worker import claim, run_errors, turn_end
+from paca.worker import claim, person_wait, run_errors, turn_end
 from paca.worker.agent_model import open_compaction_llm_of, open_llm_of
 from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
@@ -35,6 +36,7 @@ from paca.worker.control_protocol import (
     Effect,
     Phase,
     cancel_open_calls,
+    pending_requests,
     stronger,
 )
 from paca.worker.database import Database
@@ -153,6 +155,10 @@ class ConversationRun:
 
     async def _run_turns(self) -> None:
         database = self._resources.database
+        if self._claimed.taken_over:
+            # A stop may have ended the wait for a person: it is obeyed before anything runs.
+            for _, request in await database.call(pending_requests, [self.conversation_id]):
+                self.receive(request)
         turn = self._claimed.turn or await self._read_first_turn()
         log = self._log = RunLog(
             self.lease,
@@ -205,7 +211,8 @@ class ConversationRun:
                     chosen=turn.tools,
                 ),
                 started_at=clock.monotonic()
-                - (timezone.now() - turn.turn_started_at).total_seconds(),
+                - (timezone.now() - turn.turn_started_at).total_seconds()
+                + log.progress.decisions.waited_seconds,
                 seen_files=log.seen_files,
             )
             outcome = await self._run_engine(active, turn, log, sandbox)
@@ -266,6 +273,9 @@ class ConversationRun:
             stopped = request.action is Action.STOP
             outcome = TurnOutcome("stopped", request.reason if stopped else "interrupted")
             by, command_seq = request.by, request.seq
+        if outcome.request is not None:
+            await self._begin_wait(outcome.request, log)
+            return False
         follows = await self._resources.database.call(
             turn_end.end_turn,
             self.lease,
@@ -285,6 +295,15 @@ class ConversationRun:
             self._start_next_turn()
             await log.catch_up()
         return follows
+
+    async def _begin_wait(self, request: events.ApprovalRequested, log: RunLog) -> None:
+        """Let the turn wait for a person, without this worker."""
+        await self._resources.database.call(
+            person_wait.begin, self.lease, log.take_pending(), request
+        )
+        logger.info(
+            "turn waits for approval", extra={"call": request.call_id, "rule": request.rule}
+        )
 
     def _start_next_turn(self) -> None:
         """Forget the requests of the turn that ended. Commands still in the inbox are read again."""

@@ -277,6 +277,12 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/conversations/{conversation_id}/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    # -- approvals: a call of the conversation waits; nobody has approved the rest ------------
+    "GET /api/v1/approvals/":          (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    f"GET {C}approvals/":              (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {C}approvals/{{call_id}}/":  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {C}approvals/{{call_id}}/": (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {C}approvals/revoke/":      (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     # -- instructions to agents; the task has an open suggestion -----------------------------
     f"POST {P}agents/{{agent_id}}/execute/":
                                        (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
@@ -324,6 +330,7 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
             "numbers": [target.ids["number"]],
             "changes": {"status_id": str(target.ids["status_id"])},
         },
+        f"POST {C}approvals/{{call_id}}/": {"decision": "approve", "reason": "fine"},
         f"POST {P}statuses/": {"name": "Blocked", "category": "todo"},
         f"PATCH {P}statuses/": {"ids": [str(target.ids["status_id"])]},
         f"PATCH {P}statuses/{{status_id}}/": {"name": "Blocked"},

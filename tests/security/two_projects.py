@@ -1,7 +1,10 @@
 """Two projects in two workspaces with an object of every kind, and the principals of the access table."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID, uuid4
+
+from django.utils import timezone
 
 from paca import events
 from paca.accounts.models import User
@@ -11,6 +14,7 @@ from paca.agents.models import Agent
 from paca.agents.services import skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
+from paca.conversations.models import Approval
 from paca.conversations.services import instructions, suggestions
 from paca.projects import permissions
 from paca.projects.models import Member, Notification, Project
@@ -149,6 +153,16 @@ def _call_with_a_kept_output(conversation_id: UUID) -> UUID:
     full_outputs.begin(call)
     full_outputs.add_part(call, 0, b"a secret of this project")
     full_outputs.finish(call, size_bytes=24)
+    Approval.objects.create(
+        conversation_id=conversation_id,
+        call_id=call,
+        turn=1,
+        tool="bash",
+        arguments={"command": "a secret command"},
+        rule="delete_files",
+        effect="opaque",
+        deadline=timezone.now() + timedelta(hours=1),
+    )
     return call
 
 

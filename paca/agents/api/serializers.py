@@ -93,6 +93,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "parameters",
             "text_tool_calls",
             "tools",
+            "approval",
             "prompts",
             "limits",
             "sandbox",
@@ -217,6 +218,12 @@ class AgentInput(InputSerializer):
         required=False,
         allow_null=True,
         help_text="The names of the tools that it shall have, of `/tools/`; null for all, also those of later versions.",
+    )
+    approval = serializers.ChoiceField(
+        choices=Agent.Approval.choices,
+        required=False,
+        help_text="Which tool calls wait for a person: auto (only catastrophic commands), unsafe (those that may "
+        "do harm) or all.",
     )
     prompts = PromptsInput(source="*", required=False)
     limits = LimitsInput(source="*", required=False)

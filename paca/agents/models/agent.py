@@ -79,6 +79,14 @@ class SandboxLife(models.TextChoices):
     PERSISTENT = "persistent", "Persistent: its processes are paused, and end later"
 
 
+class AgentApproval(models.TextChoices):
+    """Which of an agent's tool calls wait for a person."""
+
+    AUTO = "auto", "Runs by itself: only catastrophic commands ask"
+    UNSAFE = "unsafe", "Asks before unsafe calls"
+    ALL = "all", "Asks before each call"
+
+
 class AgentStatus(models.TextChoices):
     """An active agent works, a paused one queues new work, an inactive one refuses it."""
 
@@ -104,6 +112,7 @@ class Agent(BaseModel):
 
     Status = AgentStatus
     SandboxLife = SandboxLife
+    Approval = AgentApproval
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
     name = models.CharField(max_length=100)
@@ -203,6 +212,15 @@ class Agent(BaseModel):
         help_text="Its files are kept until the conversation or its files are deleted.",
     )
 
+    # With a default of the database: processes of an earlier version do not know the column.
+    approval = models.CharField(
+        max_length=10,
+        choices=AgentApproval.choices,
+        default=AgentApproval.AUTO,
+        db_default=AgentApproval.AUTO,
+        help_text="Which of its tool calls wait until a person has approved them.",
+    )
+
     git_name = models.CharField(
         max_length=100, default="paca-agent", help_text="Author of its commits."
     )
@@ -239,6 +257,9 @@ class Agent(BaseModel):
             models.CheckConstraint(
                 name="agent_sandbox_is_ephemeral_or_persistent",
                 condition=Q(sandbox_life__in=["ephemeral", "persistent"]),
+            ),
+            models.CheckConstraint(
+                name="agent_approval_is_known", condition=Q(approval__in=["auto", "unsafe", "all"])
             ),
             models.CheckConstraint(
                 name="agent_limits_are_positive",

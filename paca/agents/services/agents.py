@@ -42,6 +42,7 @@ SETTINGS = frozenset(
         "sandbox_memory_mib",
         "sandbox_cpus",
         "sandbox_life",
+        "approval",
         "git_name",
         "git_email",
     }

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from paca.common import database_errors, request_ids, text
 from paca.common.api.preconditions import ChangedMeanwhile
-from paca.common.errors import Invalid, PacaError
+from paca.common.errors import Conflict, Invalid, PacaError
 from paca.common.request_body import BodyTooLarge
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def _answer_paca_error(error: PacaError) -> Response:
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("the API answered an error", exc_info=error, extra=dict(error.facts))
     answer = _answer(error.status, error.code, error.detail, fields)
-    if isinstance(error, ChangedMeanwhile) and error.present is not None:
+    if isinstance(error, ChangedMeanwhile | Conflict) and error.present is not None:
         answer.data["present"] = error.present
     return answer
 

@@ -100,6 +100,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
         allow_null=True, help_text="The conversation that it began with a copy of."
     )
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
+    rest_approved_by = serializers.SerializerMethodField(
+        help_text="Who has approved all later calls of the conversation; empty if nobody has."
+    )
     usage = UsageSerializer(source="usage_details")
     context = ContextSerializer(  # type: ignore[assignment] # declared fields leave the class
         allow_null=True, help_text="What fills the model's window; null before the first answer."
@@ -108,6 +111,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     updated_at = OffsetDateTimeField()
     started_at = OffsetDateTimeField(allow_null=True)
     finished_at = OffsetDateTimeField(allow_null=True)
+
+    def get_rest_approved_by(self, conversation: Conversation) -> str:
+        return conversation.rest_approved_by or ""
 
 
 # One instance for all objects: to build the fields of a serializer takes longer than to use them.

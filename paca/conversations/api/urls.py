@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from paca.conversations.api import (
+    approvals,
     budgets,
     chats,
     conversations,
@@ -32,6 +33,11 @@ conversation = [
         conversations.QueuedMessage.as_view(),
         name="conversation-message",
     ),
+    path("approvals/", approvals.ConversationApprovals.as_view(), name="conversation-approvals"),
+    path("approvals/revoke/", approvals.RevokeRest.as_view(), name="conversation-approvals-revoke"),
+    path(
+        "approvals/<uuid:call_id>/", approvals.OneApproval.as_view(), name="conversation-approval"
+    ),
     path("workspace/", conversations.ConversationFiles.as_view(), name="conversation-workspace"),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),
@@ -54,6 +60,7 @@ task = [
 
 urlpatterns = [
     path("events/schema/", event_schema.schema, name="event-schema"),
+    path("approvals/", approvals.OwnApprovals.as_view(), name="approvals"),
     path("workers/", workers.Workers.as_view(), name="workers"),
     path("usage/", usage.ProjectsUsage.as_view(), name="usage-of-projects"),
     path("usage.csv", usage.ProjectsUsageFile.as_view(), name="usage-of-projects-csv"),

@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "conversation",
             "rest_approved_by",
-            models.CharField(blank=True, db_default="", default="", max_length=200),
+            models.CharField(blank=True, max_length=200, null=True),
         ),
         migrations.CreateModel(
             "Approval",
@@ -102,31 +102,29 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={"ordering": ["-created_at", "-id"]},
-        ),
-        migrations.AddIndex(
-            "approval",
-            models.Index(condition=Q(state="open"), fields=["deadline"], name="approval_due"),
-        ),
-        migrations.AddConstraint(
-            "approval",
-            models.CheckConstraint(condition=Q(state__in=STATES), name="approval_state_is_known"),
-        ),
-        migrations.AddConstraint(
-            "approval",
-            models.CheckConstraint(
-                condition=Q(state="open", decided_at=None)
-                | (~Q(state="open") & Q(decided_at__isnull=False)),
-                name="approval_is_open_or_decided",
-            ),
-        ),
-        migrations.AddConstraint(
-            "approval",
-            models.UniqueConstraint(
-                condition=Q(state="open"),
-                fields=["conversation"],
-                name="conversation_waits_for_one_approval",
-            ),
+            options={
+                "ordering": ["-created_at", "-id"],
+                "indexes": [
+                    models.Index(
+                        condition=Q(state="open"), fields=["deadline"], name="approval_due"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=Q(state__in=STATES), name="approval_state_is_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=Q(state="open", decided_at=None)
+                        | (~Q(state="open") & Q(decided_at__isnull=False)),
+                        name="approval_is_open_or_decided",
+                    ),
+                    models.UniqueConstraint(
+                        condition=Q(state="open"),
+                        fields=["conversation"],
+                        name="conversation_waits_for_one_approval",
+                    ),
+                ],
+            },
         ),
         migrations.RunPython(install, remove),
     ]

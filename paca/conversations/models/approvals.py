@@ -92,4 +92,3 @@ class Approval(BaseModel):
 
     def __str__(self) -> str:
         return f"{self.state}: {self.tool} {self.subject[:50]}"
-

@@ -153,8 +153,8 @@ class Conversation(BaseModel):
     # What filled the newest request, as events tell it: see ``agent.usage.recorded``.
     context = models.JSONField(null=True, editable=False)
 
-    # The person who has approved all later calls of the conversation; empty if nobody has.
-    rest_approved_by = models.CharField(max_length=200, blank=True, default="", db_default="")
+    # The name of the person who has approved all later calls of the conversation. Null or empty: nobody has.
+    rest_approved_by = models.CharField(max_length=200, blank=True, null=True)  # noqa: DJ001 - SQLite copies the table for a default
 
     last_activity_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)

@@ -22,6 +22,7 @@ from paca.conversations.models import (
     TriggerState,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
+from paca.conversations.services import waits
 from paca.conversations.services.skill_loading import skill_events
 from paca.projects.models import Comment, Doc, Member, Task
 
@@ -82,6 +83,8 @@ def add_message(
     ``trigger`` and the rest are as in ``add_trigger``.
     """
     new_events: list[events.Event] = [message, *skill_events(current, message.text)]
+    if current.waits_for_person:
+        waits.supersede(current, cause="message", by=by)
     if title and not current.title:
         new_events.append(events.TitleChanged(title=title))
     if not is_busy(current):

@@ -26,6 +26,7 @@ from paca.conversations.models.statuses import (
     ENDED_STATUSES,
     UNFINISHED_STATUSES,
 )
+from paca.conversations.services import waits
 from paca.conversations.services.inbox import (
     HasName,
     add_trigger,
@@ -130,6 +131,8 @@ def _stop(
     current: Conversation, *, reason: StopReason, by: str, source: str = "api", key: str = ""
 ) -> None:
     active = current.status in ACTIVE_STATUSES
+    if current.waits_for_person:
+        waits.supersede(current, cause="stop", by=by)
     if active or key:
         add_trigger(current, reason, by=by, source=source, key=key, control=ControlCommand.STOP)
     if not active:

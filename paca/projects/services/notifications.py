@@ -100,6 +100,17 @@ def mark_all_read(*, by: User) -> int:
     return _mark_read(Notification.objects.filter(recipient=by, read_at=None), by, "all")
 
 
+def settle(key: str) -> None:
+    """Mark the notifications of this key as read, for everybody: the matter is settled.
+
+    In the caller's transaction.
+    """
+    told = Notification.objects.filter(key=key)
+    told.filter(read_at=None).update(read_at=timezone.now(), updated_at=timezone.now())
+    for user_id in told.values_list("recipient_id", flat=True):
+        _tell_pages(user_id, "all")
+
+
 def take_back(comment: Comment) -> None:
     """Delete the unread notifications of a comment that is deleted, in the caller's transaction."""
     unread = Notification.objects.filter(comment=comment, read_at=None)

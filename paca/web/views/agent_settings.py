@@ -32,9 +32,15 @@ SECTIONS = (
     ("prompts", "Prompts", "message-square"),
     ("skills", "Skills", "file-text"),
     ("limits", "Limits", "gauge"),
+    ("approval", "Approval", "shield"),
     ("sandbox", "Sandbox", "box"),
     ("git", "Git", "git-branch"),
     ("changes", "Changes", "history"),
+)
+APPROVALS = (
+    ("auto", "Never else: it runs by itself"),
+    ("unsafe", "For unsafe calls"),
+    ("all", "For each call, even reads"),
 )
 PROMPTS = (
     ("task_assigned", "When a task is assigned to it"),
@@ -85,6 +91,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         parameters_json=json.dumps(agent.parameters) if agent.parameters else "",
         limits=_limit_rows(agent),
         day=budget_report.of_day(agent),
+        approvals=APPROVALS,
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),
         preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),

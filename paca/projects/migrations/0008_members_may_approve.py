@@ -1,0 +1,28 @@
+"""The roles Manager and Member of present projects may approve tool calls, as those of new projects."""
+
+from django.db import migrations
+
+APPROVE = "conversations:approve"
+
+
+def change(apps, edit):
+    roles = apps.get_model("projects", "Role").objects.filter(name__in=["Manager", "Member"])
+    for role in roles.iterator():
+        after = edit(set(role.permissions))
+        if after != set(role.permissions):
+            role.permissions = sorted(after)
+            role.save(update_fields=["permissions"])
+
+
+def grant(apps, schema_editor):
+    change(apps, lambda held: held | {APPROVE} if "conversations:write" in held else held)
+
+
+def take_back(apps, schema_editor):
+    change(apps, lambda held: held - {APPROVE})
+
+
+class Migration(migrations.Migration):
+    dependencies = [("projects", "0007_agents_are_refused_comments")]
+
+    operations = [migrations.RunPython(grant, take_back)]
