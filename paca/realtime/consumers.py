@@ -10,7 +10,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, person_topic
-from paca.common.errors import Conflict, NotFound
+from paca.common.errors import Conflict
 from paca.conversations import selectors, services
 from paca.conversations.api.serializers import conversation_object
 from paca.conversations.services import approvals
@@ -229,20 +229,13 @@ def _continue(access: ConversationAccess, command: Command) -> dict[str, Any]:
 def _approve(access: ConversationAccess, command: ApproveCommand) -> dict[str, Any]:
     decided = approvals.decide(
         access.conversation,
-        call_id=_call_id(command.call_id),
+        call_id=command.call_id,
         decision=command.decision,
         arguments=command.arguments,
         reason=command.reason,
         by=access.member,
     )
-    return {"call_id": str(decided.call_id), "state": decided.state}
-
-
-def _call_id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound("There is no such call.") from None
+    return {"call_id": decided.call_id, "state": decided.state}
 
 
 def _clear(access: ConversationAccess, _command: Command) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class EditCommand(WithdrawCommand):
 class ApproveCommand(Command):
     """A decision on the call ``call_id``, which waits for it. Any other decision is refused."""
 
-    call_id: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{32,36}$")]
+    call_id: Annotated[str, Field(min_length=1, max_length=64)]
     decision: Literal["approve", "deny", "approve_rest"]
     reason: Annotated[str, Field(max_length=2_000)] = ""
     arguments: dict[str, Any] | None = None

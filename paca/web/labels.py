@@ -69,6 +69,7 @@ WAITS_FOR = {
 # What a running conversation does now.
 ACTIVITIES = {
     "starting_sandbox": "Starting the sandbox",
+    "waiting_for_worker": "Waiting for a worker",
     "waiting_for_model": "Waiting for the model",
     "thinking": "Thinking",
     "running_tool": "Running a tool",

@@ -37,6 +37,23 @@ def next_url(project_id: UUID) -> str:
     return address.replace(str(PLACEHOLDER), "CONVERSATION")
 
 
+def any_conversation_url() -> str:
+    """The page URL of any conversation, with PROJECT and CONVERSATION in place of the ids."""
+    return _with_words(reverse("conversation", args=[PLACEHOLDER, PLACEHOLDER]), "CONVERSATION")
+
+
+def any_approval_url() -> str:
+    """The API URL of any approval, with PROJECT, CONVERSATION and CALL in place of the ids."""
+    address = reverse("api:conversation-approval", args=[PLACEHOLDER] * 3)
+    return _with_words(address, "CONVERSATION", "CALL")
+
+
+def _with_words(address: str, *words: str) -> str:
+    for word in ("PROJECT", *words):
+        address = address.replace(str(PLACEHOLDER), word, 1)
+    return address
+
+
 def settings_url(member: Member, agent: Agent) -> str:
     """The page of the agent's settings; empty if the member may not change them."""
     if not permissions.allows(member, "agents:write"):

@@ -1,7 +1,7 @@
 """Approvals: the wait without a worker, the first decision, and what ends the wait otherwise."""
 
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from paca.accounts.models import User
-from paca.conversations import sandbox_queries, services, store
+from paca.common.errors import Invalid
+from paca.conversations import event_log, sandbox_queries, services, store
 from paca.conversations.models import Approval, ApprovalState, Conversation, Trigger
 from paca.conversations.services import approvals
 from paca.conversations.store import Fenced, Lease
@@ -56,6 +57,7 @@ def test_decision_makes_the_conversation_claimable_and_keeps_who_decided():
         "approval.given",
         "conversation.resumed",
     ]
+    assert event_log.load_after(call.id, 0)[-1][1].waited_for == "approval"
 
 
 def test_second_decision_is_refused_and_told_the_first():
@@ -106,6 +108,15 @@ def test_bad_decision_is_refused_and_changes_nothing(body, field):
     assert call.approval.state == "open"
 
 
+def test_service_refuses_an_unknown_decision_from_any_door():
+    call = WaitingCall()
+    with pytest.raises(Invalid):
+        approvals.decide(
+            call.row, call_id=call.call_id, decision="banana", by=call.chat.world.owner
+        )
+    assert call.approval.state == "open"
+
+
 def test_changed_arguments_are_kept_beside_those_of_the_model():
     call = WaitingCall()
     shown = call.decide(arguments={"command": "rm b.txt"}).json()
@@ -130,6 +141,15 @@ def test_token_without_the_scope_may_not_decide():
     token = Api.by_token(call.chat.world.user, "conversations:read", "conversations:write")
     assert error_of(token.post(call.url, {"decision": "approve"}))[:2] == (403, "out_of_scope")
     assert token.get("/approvals/").status_code == 403
+
+
+def test_decision_has_the_id_of_the_call_as_the_log_writes_it():
+    call = WaitingCall()
+    dashed = str(UUID(call.call_id))
+    url = call.chat.url(call.id, f"approvals/{dashed}/")
+    assert call.chat.api.post(url, {"decision": "approve"}).json()["call_id"] == call.call_id
+    assert event_log.load_after(call.id, 0)[-1][1].call_id == call.call_id
+    assert call.chat.api.get(call.chat.url(call.id, "approvals/nonsense/")).status_code == 404
 
 
 def test_approval_of_another_conversation_is_not_found():
@@ -256,7 +276,7 @@ def test_lists_take_the_same_queries_for_three_and_thirty_rows():
     for total in (3, 30):
         for _ in range(total - Approval.objects.count()):
             row = call.approval
-            row.pk, row.call_id = uuid4(), uuid4()
+            row.pk, row.call_id = uuid4(), uuid4().hex
             row.save(force_insert=True)
         for url in urls:
             assert few.setdefault(url, count(url)) == count(url)
@@ -271,7 +291,7 @@ def test_people_who_may_approve_are_told_until_it_is_decided():
     assert vic.user_id not in {row.recipient_id for row in told}
     assert {row.conversation_id for row in told} == {call.id}
     call.decide("deny")
-    assert not told.exists()
+    assert not told.all().exists()
 
 
 def test_role_without_the_right_is_not_told_and_may_not_decide():

@@ -21,7 +21,7 @@ class WaitingCall:
         """``before``: what people do between the reply of the model and the wait."""
         self.chat = chat or Chat(approval="unsafe")
         self.id = UUID(self.chat.start("Delete it")["conversation"])
-        self.call_id = str(uuid4())
+        self.call_id = uuid4().hex
         arguments = {"command": "rm a.txt"}
         called = events.ToolCalled(call_id=self.call_id, tool="bash", arguments=arguments)
         lease = self.chat.start_turn(str(self.id), called)

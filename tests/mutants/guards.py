@@ -37,6 +37,8 @@ class Mutant:
     on_services: bool = False
 
 
+APPROVALS = "tests/conversations/test_approvals.py"
+ASKING = "tests/engine/approvals/test_approvals.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 COMPACTION = "tests/engine/test_compaction.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
@@ -115,6 +117,26 @@ MUTANTS = (
         filter_dropped,
         (f"{USAGE}::test_usage_of_all_projects_has_those_whose_role_allows_it",),
     ),
+    Mutant(
+        "approval-unreadable-commands-ask",
+        never,
+        ("tests/engine/approvals/test_command_rules.py",),
+    ),
+    Mutant("approval-unknown-decision-denies", value("True"), (ASKING,)),
+    Mutant("approval-first-decision-counts", never, (ASKING,)),
+    Mutant("approval-message-ends-the-reply", never, (ASKING,)),
+    Mutant("approval-rest", last_operand_dropped, (ASKING,)),
+    Mutant("approval-opaque-tools-are-unsafe", value("True"), (ASKING,)),
+    Mutant("waiting-for-a-person-is-not-claimed", value("found"), (APPROVALS,)),
+    Mutant("waiting-for-a-person-has-no-lease", never, (APPROVALS,)),
+    Mutant("approvals-move-as-allowed", value("self"), (APPROVALS,)),
+    Mutant("worker-goes-on-after-a-decision", value("False"), (APPROVALS,)),
+    Mutant("approval-decided-once", never, (APPROVALS,)),
+    Mutant("approval-not-after-the-deadline", never, (APPROVALS,)),
+    Mutant("approval-known-decisions", never, (APPROVALS,)),
+    Mutant("agents-never-approve", never, (APPROVALS,)),
+    Mutant("wait-reads-the-inbox", always, (APPROVALS,)),
+    Mutant("approvals-of-ones-projects", value("Approval.objects.with_details()"), (APPROVALS,)),
     Mutant(
         "task-names-rows-of-its-project",
         never,

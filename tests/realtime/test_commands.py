@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from uuid import uuid4
 
 import pytest
 
@@ -190,6 +191,26 @@ MALFORMED = [
         "invalid",
     ),
     ("a field that has no effect", '{"type": "stop", "client_id": "a", "force": true}', "invalid"),
+    (
+        "approve without a call",
+        '{"type": "approve", "client_id": "a", "decision": "approve"}',
+        "invalid",
+    ),
+    (
+        "an unknown decision",
+        '{"type": "approve", "client_id": "a", "call_id": "c", "decision": "banana"}',
+        "invalid",
+    ),
+    (
+        "arguments that are no object",
+        '{"type": "approve", "client_id": "a", "call_id": "c", "decision": "approve", "arguments": []}',
+        "invalid",
+    ),
+    (
+        "a call that does not wait",
+        '{"type": "approve", "client_id": "a", "call_id": "c", "decision": "approve"}',
+        "not_found",
+    ),
     ("interrupt without text", '{"type": "interrupt", "client_id": "a"}', "invalid"),
 ]
 
@@ -205,6 +226,27 @@ def test_malformed_frame_gets_its_error_code_and_the_socket_stays_open(page):
         time.sleep(0.06)  # no more than 20 frames a second
     assert page.ask("ping", client_id="still-there")["type"] == "pong"
     assert Trigger.objects.count() == before
+
+
+def test_call_is_approved_over_the_socket_and_the_second_decision_is_refused(page, chat):
+    call_id = uuid4().hex
+    start_running(chat)
+    store.append(
+        chat.id,
+        events.ApprovalRequested(
+            call_id=call_id,
+            tool="bash",
+            arguments={"command": "rm a"},
+            rule="delete_files",
+            deadline="2999-01-01T00:00:00+00:00",
+        ),
+        events.ConversationWaiting(reason="approval"),
+    )
+    answer = page.ask("approve", client_id="1", call_id=call_id, decision="deny", reason="no")
+    assert (answer["type"], answer["state"]) == ("ack", "denied")
+    second = page.ask("approve", client_id="2", call_id=call_id, decision="approve")
+    assert second["code"] == "approval_decided"
+    assert "denied this already" in second["detail"]
 
 
 def test_error_frame_repeats_the_client_id(page):

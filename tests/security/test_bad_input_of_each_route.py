@@ -47,6 +47,12 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"focus": "x" * 2001}, "focus", "At most 2,000 characters; this has 2,001."),
     ],
     f"POST {C}fork/": [({"seq": 1, **UNKNOWN[0]}, *UNKNOWN[1:]), ({}, "seq", REQUIRED), ({"seq": -1}, "seq", "greater"), ({"seq": 0, "text": " "}, "text", NO_TEXT)],
+    f"POST {C}approvals/revoke/": [UNKNOWN],
+    f"POST {C}approvals/{{call_id}}/": [
+        UNKNOWN,
+        ({}, "decision", REQUIRED),
+        ({"decision": "banana"}, "decision", "not a valid choice"),
+    ],
     f"POST {C}pause/": [UNKNOWN],
     f"POST {C}resume/": [UNKNOWN],
     f"POST {C}stop/": [UNKNOWN, ([], "body", "Expected a dictionary")],

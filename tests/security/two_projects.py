@@ -155,7 +155,7 @@ def _call_with_a_kept_output(conversation_id: UUID) -> UUID:
     full_outputs.finish(call, size_bytes=24)
     Approval.objects.create(
         conversation_id=conversation_id,
-        call_id=call,
+        call_id=call.hex,
         turn=1,
         tool="bash",
         arguments={"command": "a secret command"},

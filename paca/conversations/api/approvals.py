@@ -69,7 +69,7 @@ class ApprovalConversationSerializer(serializers.Serializer[Any]):
 class ApprovalSerializer(serializers.Serializer[Approval]):
     """A call that waits for a person, or that a person has decided on."""
 
-    call_id = serializers.UUIDField()
+    call_id = serializers.CharField()
     conversation = ApprovalConversationSerializer()
     agent = AgentSummarySerializer(source="conversation.agent")
     tool = serializers.CharField()
@@ -136,14 +136,14 @@ class OneApproval(ProjectView):
     required_permission = {"GET": "conversations:read", "POST": permissions.APPROVE}
 
     @extend_schema(responses=ApprovalSerializer, tags=["approvals"])
-    def get(self, request: Request, conversation_id: UUID, call_id: UUID) -> Response:
+    def get(self, request: Request, conversation_id: UUID, call_id: str) -> Response:
         """Show the approval of a call."""
         conversation = selectors.get(self.project, conversation_id)
         return Response(approval_object(approvals.get(conversation, call_id)))
 
     @extend_schema(request=DecideInput, responses=ApprovalSerializer, tags=["approvals"])
     @idempotent
-    def post(self, request: Request, conversation_id: UUID, call_id: UUID) -> Response:
+    def post(self, request: Request, conversation_id: UUID, call_id: str) -> Response:
         """Decide on a call. Exactly this call is run, once. If somebody was first, the answer is 409
         ``approval_decided``, with the first decision as ``present``."""
         data = DecideInput.read(request)

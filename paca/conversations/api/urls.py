@@ -35,9 +35,7 @@ conversation = [
     ),
     path("approvals/", approvals.ConversationApprovals.as_view(), name="conversation-approvals"),
     path("approvals/revoke/", approvals.RevokeRest.as_view(), name="conversation-approvals-revoke"),
-    path(
-        "approvals/<uuid:call_id>/", approvals.OneApproval.as_view(), name="conversation-approval"
-    ),
+    path("approvals/<str:call_id>/", approvals.OneApproval.as_view(), name="conversation-approval"),
     path("workspace/", conversations.ConversationFiles.as_view(), name="conversation-workspace"),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),

@@ -46,7 +46,8 @@ class Approval(BaseModel):
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="approvals"
     )
-    call_id = models.UUIDField(unique=True, editable=False)
+    # As in the log, where ids of calls have no dashes.
+    call_id = models.CharField(max_length=64, unique=True, editable=False)
     turn = models.PositiveIntegerField()
     tool = models.CharField(max_length=100)
     arguments = models.JSONField()

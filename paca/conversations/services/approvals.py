@@ -41,7 +41,7 @@ class ApprovalDecided(Conflict):
         by = self.first.decided_by
         at = self.first.decided_at
         return {
-            "call_id": str(self.first.call_id),
+            "call_id": self.first.call_id,
             "state": self.first.state,
             "decided_by": by.name if by else None,
             "decided_at": at.isoformat() if at else None,
@@ -55,9 +55,16 @@ class NothingToRevoke(Conflict):
     code = "nothing_to_revoke"
 
 
-def get(conversation: Conversation, call_id: UUID) -> Approval:
-    """The approval of a call of this conversation. Raises ``NotFound`` if the call waits for none."""
-    found = Approval.objects.with_details().filter(conversation=conversation, call_id=call_id)
+def get(conversation: Conversation, call_id: str) -> Approval:
+    """The approval of a call of this conversation. Raises ``NotFound`` if the call waits for none.
+
+    The id may be written with or without dashes.
+    """
+    try:
+        ids = {call_id, UUID(call_id).hex, str(UUID(call_id))}
+    except ValueError:
+        raise NotFound("This is no id of a call.") from None
+    found = Approval.objects.with_details().filter(conversation=conversation, call_id__in=ids)
     approval = found.first()
     if approval is None:
         raise NotFound("No call of this conversation waits for an approval under this id.")
@@ -68,7 +75,7 @@ def get(conversation: Conversation, call_id: UUID) -> Approval:
 def decide(
     conversation: Conversation,
     *,
-    call_id: UUID,
+    call_id: str,
     decision: str,
     by: Member,
     arguments: dict[str, Any] | None = None,
@@ -90,7 +97,7 @@ def decide(
     if approval.deadline <= timezone.now():
         raise ApprovalDecided("The time to decide has run out; it is not run.", first=approval)
     given = events.ApprovalGiven(
-        call_id=str(call_id),
+        call_id=approval.call_id,
         decision=decision,
         by=by.name,
         by_id=str(by.pk),
@@ -136,12 +143,12 @@ def expire_due(*, now: datetime | None = None) -> int:
 
 
 @transaction.atomic
-def _expire(conversation_id: UUID, call_id: UUID) -> bool:
+def _expire(conversation_id: UUID, call_id: str) -> bool:
     current = Conversation.objects.select_related("agent").for_update().get(pk=conversation_id)
     approval = Approval.objects.filter(call_id=call_id, state=ApprovalState.OPEN).first()
     if approval is None:  # somebody has decided meanwhile
         return False
-    expired = events.ApprovalExpired(call_id=str(call_id), seconds=waits.waited_seconds(approval))
+    expired = events.ApprovalExpired(call_id=call_id, seconds=waits.waited_seconds(approval))
     waits.end(current, approval, expired)
     return True
 

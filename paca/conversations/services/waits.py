@@ -21,7 +21,7 @@ def supersede(current: Conversation, *, cause: str, by: str) -> None:
     if approval is None:
         return
     superseded = events.ApprovalSuperseded(
-        call_id=str(approval.call_id), cause=cause, by=by, seconds=waited_seconds(approval)
+        call_id=approval.call_id, cause=cause, by=by, seconds=waited_seconds(approval)
     )
     end(current, approval, superseded)
 

@@ -4,11 +4,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from paca.projects.models import Member
+from paca.web.page_urls import any_approval_url, any_conversation_url
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
 
 @project_page("projects:read")
 def inbox(request: HttpRequest, member: Member) -> HttpResponse:
-    """What the person was told in all their projects. The element <paca-inbox> loads it."""
-    return render(request, "web/inbox.html", page_context(member, "inbox"))
+    """What waits for the person in all their projects, and what they were told. Two elements load it."""
+    context = page_context(
+        member, "inbox", conversation_page=any_conversation_url(), decide_api=any_approval_url()
+    )
+    return render(request, "web/inbox.html", context)

@@ -182,6 +182,7 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
         "me": _person(member),
         "members": [_person(each) for each in selectors.people(member.project)],
         "mayWrite": context["may_write"],
+        "mayApprove": permissions.allows(member, permissions.APPROVE),
         "urls": page_urls(member, found),
     }
     context["page_json"] = json.dumps(context["page"])

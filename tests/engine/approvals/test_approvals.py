@@ -5,6 +5,7 @@ import pytest
 from paca import events
 from paca.engine.approvals.decisions import Decisions
 from paca.engine.limits import TurnLimits
+from paca.engine.tools.registry import Toolbox, workspace_tools
 from tests.engine.world import World
 from tests.support.fake_sandbox_workspace import RunningCommand
 from tests.support.model_script import calls, says
@@ -202,7 +203,13 @@ async def test_lost_worker_after_the_start_of_an_approved_call_asks_nothing_agai
     assert set(world.commands) == {"rm b.txt"}
 
 
-def test_wait_for_a_person_does_not_count_for_the_time_limit():
+async def test_tool_with_an_opaque_effect_is_no_safe_one():
+    catalogue = {each["name"]: each["safe"] for each in Toolbox(workspace_tools()).catalogue()}
+    assert catalogue["bash"] is False
+    assert catalogue["read_file"] is catalogue["edit_file"] is True
+
+
+async def test_wait_for_a_person_does_not_count_for_the_time_limit():
     decided = events.ApprovalGiven(call_id="1", decision="approve", seconds=250.0)
     assert Decisions().advance(decided).waited_seconds == 250.0
     assert Decisions().advance(decided).advance(decided).waited_seconds == 250.0

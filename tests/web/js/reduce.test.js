@@ -195,3 +195,19 @@ test("usage of unknown price is counted and never taken as free", () => {
   const { usage: total } = after(log.frames);
   same([total.calls, total.cost, total.unpriced, total.input], [2, 0.25, 1, 200]);
 });
+
+test("a call that waits has a card until it is decided, and a line afterwards", () => {
+  const ask = (log) => log.begin().add("tool.called", { call_id: "c-1", tool: "bash", arguments: { command: "rm a" }, effect: "opaque" })
+    .add("approval.requested", { call_id: "c-1", tool: "bash", arguments: { command: "rm a" }, deadline: "2026-01-05T09:10:00Z" })
+    .add("conversation.waiting", { reason: "approval" });
+  const waiting = after(ask(new Log()).frames);
+  same(waiting.status, "waiting");
+  same(waiting.entries.get("ask:c-1").ask.arguments.command, "rm a");
+  same(waiting.entries.get("tool:c-1").state, "waiting");
+  const given = ask(new Log()).add("approval.given", { call_id: "c-1", decision: "approve_rest", by: "Mei" });
+  const decided = after(given.frames);
+  same(decided.status, "running");
+  same(decided.order.includes("ask:c-1"), false);
+  same(decided.restApprovedBy, "Mei");
+  same(after(given.add("approval.revoked", { by: "Ada" }).frames).restApprovedBy, "");
+});

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
 import { composer } from "./composer.js";
 import { queuedMessages } from "./queued-messages.js";
 import { isBusy, isOffline, queue } from "./row-selectors.js";
@@ -29,7 +30,7 @@ export function composerArea(view) {
   });
   // Words that were not sent stay in sight, also where they can no longer be sent.
   if (GONE.has(run.connection)) return html`<div class="composer-wrap">${goneNotice(GONE.get(run.connection))}${queued}</div>`;
-  const notes = html`${connectionNotice(view)}${
+  const notes = html`${connectionNotice(view)}${restNotice(view)}${
     view.workerWatch.noWorker ? noWorkerNotice() : nothing}${view.error ? errorNotice(view) : nothing}${view.backgroundEnd.offer ? notificationOffer(view) : nothing}`;
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;
   return html`${notes}${composer({
@@ -53,6 +54,13 @@ function errorNotice(view) {
   return html`<div class="notice notice-bad composer-note" role="alert">${icon("circle-x")}<div>${view.error}</div>
     <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Dismiss" title="Dismiss"
       @click=${() => view.showError("")}>${icon("x")}</button></div>`;
+}
+
+/** Who has approved the rest of the conversation, and the button that takes it back. */
+function restNotice({ run, page, revokeRest }) {
+  if (!run.restApprovedBy) return nothing;
+  return html`<div class="notice notice-wait composer-note">${icon("shield")}<div><b>${visible(run.restApprovedBy)} approved the rest.</b> Calls of this conversation no longer ask.</div>
+    ${page.mayApprove ? html`<button type="button" class="btn btn-s" @click=${revokeRest}>Ask again</button>` : nothing}</div>`;
 }
 
 function connectionNotice({ run, page, disconnected }) {

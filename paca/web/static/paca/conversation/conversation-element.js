@@ -4,7 +4,7 @@ import { html } from "../../vendor/lit-html/lit-html.js";
 import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { pageAnnouncer } from "../core/announce.js";
-import { ApiError } from "../core/api.js";
+import { ApiError, call } from "../core/api.js";
 import { copyFrom } from "../core/copy.js";
 import { PacaElement, jsonAttribute } from "../core/element.js";
 import { GrowingMarkdown } from "../core/markdown.js";
@@ -155,6 +155,9 @@ export class PacaConversation extends PacaElement {
   };
 
   resume = () => this.connection.command("continue");
+
+  /** Let later calls ask again, after somebody has approved the rest. */
+  revokeRest = () => this.reportErrors(() => call("POST", `${this.page.urls.api}approvals/revoke/`, {}));
 
   /** End a parked conversation as stopped; it still takes new messages. */
   stopParked = () => this.connection.command("stop");
@@ -338,9 +341,9 @@ export class PacaConversation extends PacaElement {
   }
 
   #context(demo, model) {
-    const { agent, me, mayWrite, urls } = this.page;
+    const { agent, me, mayWrite, mayApprove, urls } = this.page;
     return {
-      agent, me, mayWrite, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
+      agent, me, mayWrite, mayApprove, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
       isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked, goBack: this.#goBack },
       conversationUrl: (id) => urls.next.replace("CONVERSATION", id),
     };

@@ -55,7 +55,7 @@ function closeCalls(draft) {
   for (let index = draft.order.length - 1; index >= 0; index -= 1) {
     const entry = draft.entries.get(draft.order[index]);
     if (entry.kind === "turn") return;
-    if (entry.kind === "tool" && ["queued", "running"].includes(entry.state)) {
+    if (entry.kind === "tool" && ["queued", "waiting", "running"].includes(entry.state)) {
       changeEntry(draft, entry.key, { state: "stopped" });
     }
   }
@@ -192,7 +192,7 @@ function toolProgressed(draft, _frame, data) {
 
 function toolState({ cause, failed }) {
   if (cause === "cancelled") return "stopped";
-  if (cause === "refused") return "denied";
+  if (cause === "refused" || cause === "denied") return "denied";
   return failed || cause ? "failed" : "finished";
 }
 
@@ -207,6 +207,31 @@ function outcomeUnknown(draft, frame, data) {
   changeEntry(draft, `tool:${data.call_id}`, {
     ...data, state: "unknown", live: EMPTY, returnedAt: frame.at,
   });
+}
+
+// --- approvals ------------------------------------------------------------------------------------
+
+function approvalRequested(draft, frame, data) {
+  changeEntry(draft, `tool:${data.call_id}`, { state: "waiting" });
+  const ask = { ...data, requested_at: frame.at };
+  addEntry(draft, `ask:${data.call_id}`, { kind: "ask", ask, ...metadata(frame) });
+}
+
+/** The card of the request becomes one line that says who has decided. */
+function approvalEnded(draft, frame, data) {
+  setStatus(draft, frame, "running");
+  if (data.decision === "approve_rest" && isNews(draft, frame)) draft.restApprovedBy = data.by || "a person";
+  const key = `ask:${data.call_id}`;
+  const at = draft.order.indexOf(key);
+  if (at >= 0) writable(draft, "order").splice(at, 1);
+  writable(draft, "entries").delete(key);
+  changeEntry(draft, `tool:${data.call_id}`, { state: "queued" });
+  addNote(draft, frame, data);
+}
+
+function approvalRevoked(draft, frame, data) {
+  if (isNews(draft, frame)) draft.restApprovedBy = "";
+  addNote(draft, frame, data);
 }
 
 // --- turns ----------------------------------------------------------------------------------------
@@ -244,11 +269,15 @@ export const eventHandlers = new Map(Object.entries({
     setStatus(draft, frame, "running");
     Object.assign(draft, { model, demo: Boolean(demo) });
   },
-  "agent.conversation.waiting": statusWithNote("waiting"),
+  "agent.conversation.waiting": (draft, frame, data) => {
+    setStatus(draft, frame, "waiting", data);
+    if (data.reason === "sandbox") addNote(draft, frame, data); // the others have a card
+  },
   "agent.conversation.paused": statusWithNote("paused"),
   "agent.conversation.resumed": (draft, frame, data) => {
     draft.compacting = null; // the next worker begins it again
-    statusWithNote("running")(draft, frame, data);
+    setStatus(draft, frame, "running", data);
+    if (data.waited_for !== "approval") addNote(draft, frame, data);
   },
   "agent.conversation.finished": (draft, frame, data) => setStatus(draft, frame, "finished", data),
   "agent.conversation.failed": (draft, frame, data) => {
@@ -288,6 +317,11 @@ export const eventHandlers = new Map(Object.entries({
   "agent.tool.progressed": toolProgressed,
   "agent.tool.returned": toolReturned,
   "agent.tool.outcome_unknown": outcomeUnknown,
+  "agent.approval.requested": approvalRequested,
+  "agent.approval.given": approvalEnded,
+  "agent.approval.expired": approvalEnded,
+  "agent.approval.superseded": approvalEnded,
+  "agent.approval.revoked": approvalRevoked,
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,

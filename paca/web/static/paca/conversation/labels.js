@@ -1,5 +1,6 @@
 // The texts of states, activities and notices. A notice has the fact and the next step.
 
+import { endInWords } from "../asks/ask-words.js";
 import { duration } from "../core/time.js";
 import { ACTIVITIES, NEEDS_YOU, REASONS, STATUSES, SANDBOX_PHASES, STATUSES_WITH_REASON, WAITS_FOR, WAITS_FOR_PEOPLE } from "./status-labels.js";
 
@@ -109,6 +110,12 @@ const NOTES = new Map(Object.entries({
       ? "The sandbox can be reached again"
       : "The worker was lost. Another one has taken over; nothing stored is lost",
   }),
+  "agent.approval.given": approvalEnd("agent.approval.given"),
+  "agent.approval.expired": approvalEnd("agent.approval.expired"),
+  "agent.approval.superseded": approvalEnd("agent.approval.superseded"),
+  "agent.approval.revoked": ({ by }) => ({
+    look: "slim", icon: "shield", fact: `${by || "A person"} took back the approval of the rest: later calls ask again`,
+  }),
   "agent.limit.neared": ({ which, left }) => ({
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,
   }),
@@ -163,6 +170,10 @@ const NOTES = new Map(Object.entries({
     fact: kept ? "Sandbox ended, files kept" : "Sandbox and files removed",
   }),
 }));
+
+function approvalEnd(type) {
+  return (data) => ({ look: "slim", icon: "shield", fact: endInWords(type, data) });
+}
 
 const GUARDS = new Map([
   ["text_tool_call", (agent) => `${agent} wrote a tool call as text, and was told to call the tool`],

@@ -1,6 +1,6 @@
 // Selectors: the rows of the page from the state. Pure; unchanged rows are the same objects as before.
 
-import { activityOf } from "./labels.js";
+import { activityOf, goesOnByItself } from "./labels.js";
 import { phrase } from "./tools.js";
 
 const OFFLINE = new Set(["lost", "too-many", "signed-out", "forbidden", "missing"]);
@@ -133,7 +133,7 @@ function endsSpeech({ kind }) {
 
 /** The last row while the agent works and no other row shows progress. */
 function activityRow(state) {
-  if (!isBusy(state)) return null;
+  if (!isBusy(state) || !goesOnByItself(state)) return null;
   const tool = unfinishedCall(state);
   const talks = [...state.live.values()].some((live) => live.kind === "said");
   if (talks && !state.stopping) return null;

@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { copyFrom } from "../core/copy.js";
 import { avatar, icon } from "../core/icons.js";
+import "../asks/ask-element.js";
 import { boundary } from "../core/error-boundary.js";
 import { readableProse, visible } from "../core/terminal.js";
 import { clock, duration, fullDate, timeOfDay } from "../core/time.js";
@@ -18,7 +19,7 @@ export function rowTemplate(row, context) {
 }
 
 const KINDS = new Map(Object.entries({
-  person, said, thought, tool, group, note, retry, turn, discarded, unknown, pending, now,
+  person, said, thought, tool, ask, group, note, retry, turn, discarded, unknown, pending, now,
 }));
 
 // --- the frame of a row ---------------------------------------------------------------------------
@@ -164,6 +165,15 @@ function tool(row, context) {
   });
 }
 
+function ask(row, context) {
+  const { ask: asked } = row.entry;
+  return entry(row, context, {
+    node: icon("hand"),
+    classes: "has-ask",
+    body: html`<paca-ask .ask=${asked} .url=${`${context.api}approvals/${asked.call_id}/`} .agent=${context.agent.name} .mayDecide=${Boolean(context.mayApprove)}></paca-ask>`,
+  });
+}
+
 function cardContext({ agent, api, onToggle }, open) {
   return { agent: agent.name, api, open, onToggle };
 }
@@ -290,6 +300,7 @@ function sentence(row, agent) {
   const { entry: it } = row;
   if (row.kind === "said" && !row.live) return `${agent}: ${firstParagraph(it.text)}`;
   if (row.kind === "tool" && it.returnedAt) return `${agent}: ${it.tool} ${outcome(it).text || "finished"}`;
+  if (row.kind === "ask") return `${agent} needs you: ${it.ask.subject || it.ask.tool}`;
   if (row.kind === "note") {
     const words = noteInWords(it, { agent });
     return words && words.look !== "slim" ? `${words.fact} ${words.more ?? ""}`.trim() : "";

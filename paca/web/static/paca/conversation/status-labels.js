@@ -83,6 +83,7 @@ export const WAITS_FOR = new Map(Object.entries({
 
 export const ACTIVITIES = new Map(Object.entries({
   "starting_sandbox": "Starting the sandbox",
+  "waiting_for_worker": "Waiting for a worker",
   "waiting_for_model": "Waiting for the model",
   "thinking": "Thinking",
   "running_tool": "Running a tool",

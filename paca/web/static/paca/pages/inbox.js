@@ -2,3 +2,4 @@
 
 import "../core/shell.js";
 import "../inbox/inbox-element.js";
+import "../inbox/waiting-calls.js";

@@ -23,6 +23,6 @@ def take_back(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("projects", "0007_agents_are_refused_comments")]
+    dependencies = [("projects", "0009_readers_of_conversations_read_usage")]
 
     operations = [migrations.RunPython(grant, take_back)]

@@ -11,7 +11,7 @@ CHOICES = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0006_skills")]
+    dependencies = [("agents", "0007_agents_have_chosen_tools")]
 
     operations = [
         migrations.AddField(

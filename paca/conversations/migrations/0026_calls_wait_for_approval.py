@@ -40,8 +40,8 @@ def remove(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("conversations", "0021_agents_suggest_descriptions"),
-        ("projects", "0007_agents_are_refused_comments"),
+        ("conversations", "0025_model_calls_outlive_conversations"),
+        ("projects", "0009_readers_of_conversations_read_usage"),
     ]
 
     operations = [
@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
-                ("call_id", models.UUIDField(editable=False, unique=True)),
+                ("call_id", models.CharField(editable=False, max_length=64, unique=True)),
                 ("turn", models.PositiveIntegerField()),
                 ("tool", models.CharField(max_length=100)),
                 ("arguments", models.JSONField()),

@@ -1,0 +1,109 @@
+// <paca-waiting-calls api="..." pages="...">: the calls of all projects that wait for the person, and the chosen one.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { askKeys } from "../asks/ask-keys.js";
+import { countdownOf, titleOf } from "../asks/ask-words.js";
+import { ApiError, call } from "../core/api.js";
+import { PacaElement } from "../core/element.js";
+import { avatar, icon } from "../core/icons.js";
+import { keys } from "../core/keys.js";
+import { visible } from "../core/terminal.js";
+
+const REFRESH_MS = 15_000;
+
+export class PacaWaitingCalls extends PacaElement {
+  #rows = null;
+  #chosen = ""; // the call_id of the row whose card is shown
+  #error = "";
+
+  connectedCallback() {
+    super.connectedCallback();
+    askKeys();
+    keys("Inbox", [
+      ["j", "Next call that waits", () => this.#move(1)],
+      ["k", "Previous call that waits", () => this.#move(-1)],
+      ["o", "Open the conversation of the call", () => this.#openConversation()],
+    ]);
+    addEventListener("paca:notified", this.refresh);
+    this.timer = setInterval(this.refresh, REFRESH_MS);
+    this.refresh();
+  }
+
+  disconnectedCallback() {
+    removeEventListener("paca:notified", this.refresh);
+    clearInterval(this.timer);
+  }
+
+  refresh = async () => {
+    if (document.hidden) return;
+    try {
+      const { results } = await call("GET", this.getAttribute("api"));
+      this.#rows = results.sort((one, other) => one.deadline.localeCompare(other.deadline));
+      this.#error = "";
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#error = error.message;
+    }
+    if (!this.#rows?.some(({ call_id: id }) => id === this.#chosen)) this.#chosen = this.#rows?.[0]?.call_id ?? "";
+    this.update();
+  };
+
+  #move(by) {
+    if (!this.#rows?.length) return false;
+    const at = this.#rows.findIndex(({ call_id: id }) => id === this.#chosen);
+    const next = this.#rows[Math.min(Math.max(at + by, 0), this.#rows.length - 1)];
+    this.#choose(next.call_id);
+    this.querySelector(`[data-call="${next.call_id}"]`)?.focus();
+    return true;
+  }
+
+  #choose(id) {
+    this.#chosen = id;
+    this.flush();
+  }
+
+  #openConversation() {
+    const link = this.querySelector(".ask-where a");
+    if (!link) return false;
+    link.click();
+    return true;
+  }
+
+  // The card says what became of the call; the list follows a moment later.
+  #decided = () => {
+    dispatchEvent(new CustomEvent("paca:read"));
+    setTimeout(this.refresh, 1500);
+  };
+
+  template() {
+    if (this.#error) return html`<div class="notice notice-bad">${icon("circle-alert")}<div>${this.#error}</div><button type="button" class="btn btn-s" @click=${this.refresh}>Try again</button></div>`;
+    if (!this.#rows?.length) return nothing;
+    const chosen = this.#rows.find(({ call_id: id }) => id === this.#chosen);
+    return html`<section class="needs" aria-labelledby="needs-you"><div><h2 id="needs-you" class="small muted inbox-day">Needs you <span class="num c-wait">${this.#rows.length}</span></h2>
+      <ul class="card rowlist">${repeat(this.#rows, ({ call_id: id }) => id, (row) => this.#row(row))}</ul></div>
+      ${chosen ? repeat([chosen], ({ call_id: id }) => id, (row) => this.#card(row)) : nothing}</section>`;
+  }
+
+  #row(row) {
+    const { call_id: id, agent, subject, tool, conversation } = row;
+    const { at, seconds } = countdownOf(row);
+    return html`<li><button type="button" class="inbox-row needs-row" data-call=${id} aria-pressed=${id === this.#chosen} @click=${() => this.#choose(id)}>
+      ${avatar({ ...agent, kind: "agent" }, "avatar-s")}<span class="clip"><b class="clip">${visible(subject || tool)}</b><small class="muted clip"><bdi>${visible(agent.name)}</bdi> · <bdi>${visible(conversation.title) || "New conversation"}</bdi> · <bdi>${visible(conversation.project.name)}</bdi></small></span>
+      <span class="push small num c-wait"><paca-until at=${at} seconds=${seconds}></paca-until></span></button></li>`;
+  }
+
+  #card(row) {
+    const { call_id: id, agent, conversation, requested_at: at } = row;
+    const { project } = conversation;
+    const page = this.getAttribute("pages").replace("PROJECT", project.id).replace("CONVERSATION", conversation.id);
+    const url = this.getAttribute("decide").replace("PROJECT", project.id).replace("CONVERSATION", conversation.id).replace("CALL", id);
+    return html`<div class="col gap-6"><div class="row ask-where"><div class="clip"><b class="clip"><bdi>${visible(conversation.title) || "New conversation"}</bdi></b>
+        <p class="small muted">${visible(agent.name)} · ${visible(project.name)} · asked <paca-since class="num" at=${at}></paca-since> ago</p></div>
+        <a class="btn btn-s push" href=${page}>Open conversation${icon("arrow-right")}</a></div>
+      <paca-ask .ask=${row} .url=${url} .agent=${agent.name} .mayDecide=${true} aria-label=${titleOf(row, agent.name)} @paca:decided=${this.#decided}></paca-ask>
+      <p class="small muted row keys-hint desk-only"><kbd>J</kbd><kbd>K</kbd> next, previous <kbd>A</kbd> approve <kbd>D</kbd> deny <kbd>O</kbd> open</p></div>`;
+  }
+}
+
+customElements.define("paca-waiting-calls", PacaWaitingCalls);
