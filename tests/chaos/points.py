@@ -19,11 +19,11 @@ from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
-from paca.conversations.services import thread_comments
+from paca.conversations.services import approvals, thread_comments
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
-from paca.worker import main, stream_buffer, turn_end
+from paca.worker import main, person_wait, stream_buffer, turn_end
 from paca.worker.sandboxes import run_sandbox
 
 VARIABLE = "PACA_FAULT"
@@ -118,7 +118,27 @@ SUMMARY_POINTS: dict[str, Point] = {
     "summary-half-stored": Point(*HALF_STORED, "before", _holds(events.ContextCompacted)),
     "summary-stored": Point(*STORED, "after", _holds(events.ContextCompacted)),
 }
-ALL_POINTS = POINTS | WRITE_POINTS | ANSWER_POINTS | SUMMARY_POINTS
+# Points around a wait for an approval: its transaction gives up the lease, and tells people.
+APPROVAL_POINTS: dict[str, Point] = {
+    "wait-unstored": Point(person_wait, "begin", "before"),
+    "wait-half-stored": Point(*HALF_STORED, "before", _holds(events.ApprovalRequested)),
+    "wait-untold": Point(approvals, "tell_people", "before"),
+    "wait-uncommitted": Point(approvals, "tell_people", "after"),
+    "wait-stored": Point(person_wait, "begin", "after"),
+}
+# Points of the claim after a decision.
+DECISION_POINTS: dict[str, Point] = {
+    "decision-untaken": Point(*STORED, "before", _holds(events.ConversationResumed)),
+    "decision-half-taken": Point(*STORED, "after", _holds(events.ConversationResumed)),
+}
+ALL_POINTS = (
+    POINTS
+    | WRITE_POINTS
+    | ANSWER_POINTS
+    | SUMMARY_POINTS
+    | APPROVAL_POINTS
+    | DECISION_POINTS
+)
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"
 WAKES = [Point(bus, "wake", "before") for bus in (MemoryBus, RedisBus)]

@@ -26,6 +26,7 @@ MODULES = {
     "TOOLS": "project_writes",
     "ANSWERS": "answers",
     "SUMMARY": "summaries",
+    "APPROVE": "approving",
 }
 
 

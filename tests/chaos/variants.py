@@ -1,4 +1,4 @@
-"""Variants of a Paca process: it knows no earlier call or write, posts answers late, or seems to be on another host."""
+"""Variants of a Paca process: without keys, calls or approvals, with late answers, or as on another host."""
 
 import dataclasses
 import os
@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from paca.engine.approvals import policy
 from paca.engine.workspace import Command
 from paca.projects.tools import access
 from paca.sandbox.runner_workspace import RunnerWorkspace
@@ -15,6 +16,7 @@ from paca.worker import turn_end, worker_registry
 VARIABLE = "PACA_VARIANT"
 NO_CALL_TABLE, NO_WRITE_KEYS, ELSEWHERE = "no-call-table", "no-write-keys", "elsewhere"
 ANSWERS_AFTER_THE_COMMIT = "answers-after-the-commit"
+NO_APPROVALS = "no-approvals"
 
 
 def apply(variant: str) -> None:
@@ -23,6 +25,7 @@ def apply(variant: str) -> None:
         NO_CALL_TABLE: _renew_call_ids,
         NO_WRITE_KEYS: _renew_write_keys,
         ANSWERS_AFTER_THE_COMMIT: _publish_after_the_commit,
+        NO_APPROVALS: _ask_nobody,
         ELSEWHERE: _hide_from_other_workers,
     }[variant]()
 
@@ -51,6 +54,11 @@ def _publish_after_the_commit() -> None:
         transaction.on_commit(lambda: original(*given, **named))
 
     turn_end.publish = publish
+
+
+def _ask_nobody() -> None:
+    """Let each call run without a person."""
+    policy.finding_of = lambda *_: None
 
 
 def _hide_from_other_workers() -> None:

@@ -7,6 +7,7 @@ from paca.conversations.models import Approval
 from paca.conversations.services import approvals
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
+from tests.support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
@@ -80,4 +81,34 @@ def test_request_that_nobody_answers_expires_and_the_turn_goes_on(tmp_path, sett
         conversation = flow.ask("Go", [calls(bash="touch one"), says("Nobody was there.")])
         assert conversation.answers == ["Nobody was there."]
         assert Approval.objects.get().state == "expired"
+        assert_replay_matches(conversation)
+
+
+@pytest.mark.parametrize("fault", ["wait-uncommitted", "intent-unstored"])
+def test_killed_worker_asks_nothing_twice_and_runs_what_was_approved_once(tmp_path, fault):
+    """During the wait, and between the decision and the run. `make chaos PART=APPROVE` has each point."""
+    with Flow(tmp_path, approval="unsafe") as flow:
+        flow.stop_worker()
+        with WorkerProcess(flow.folder, fault=fault) as process:
+            conversation = flow.begin("Go", [calls(bash="echo x >> runs"), says("Done.")])
+            if fault == "wait-uncommitted":
+                process.wait_until_dead()
+                assert not Approval.objects.exists()
+                process.start()
+                wait_for_request(conversation)
+                decide(flow, conversation, "approve")
+            else:
+                wait_for_request(conversation)
+                assert not conversation.has_event("tool.started")
+                decide(flow, conversation, "approve")
+                process.wait_until_dead()
+                process.start()
+            flow.wait_until_idle(conversation)
+            assert conversation.status == "finished/answered"
+            assert [
+                len(conversation.event_data(f"approval.{name}")) for name in ("requested", "given")
+            ] == [1, 1]
+            flow.ask("And?", [calls(bash="cat runs"), says("ok")], after=conversation)
+            assert conversation.outputs[-1].split()[:2] == ["x", "[exit"]
+        assert flow.model.violations == []
         assert_replay_matches(conversation)

@@ -49,7 +49,7 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
     f"POST {C}fork/": [({"seq": 1, **UNKNOWN[0]}, *UNKNOWN[1:]), ({}, "seq", REQUIRED), ({"seq": -1}, "seq", "greater"), ({"seq": 0, "text": " "}, "text", NO_TEXT)],
     f"POST {C}approvals/revoke/": [UNKNOWN],
     f"POST {C}approvals/{{call_id}}/": [
-        UNKNOWN,
+        ({"decision": "approve", "nonsense": 1}, "nonsense", UNKNOWN[2]),
         ({}, "decision", REQUIRED),
         ({"decision": "banana"}, "decision", "not a valid choice"),
     ],

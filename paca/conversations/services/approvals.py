@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from paca import events
 from paca.agents.toolbox import make_toolbox
+from paca.common.best_effort import tolerated
 from paca.common.errors import Conflict, Invalid, NotFound, PacaError
 from paca.conversations import store
 from paca.conversations.models import Approval, ApprovalState, Conversation
@@ -139,7 +140,11 @@ def expire_due(*, now: datetime | None = None) -> int:
     """End the waits whose deadline has passed; gives their number. Workers ask every second."""
     due = Approval.objects.open().filter(deadline__lte=now or timezone.now())
     found = list(due.order_by("deadline").values_list("conversation", "call_id")[:EXPIRED_AT_ONCE])
-    return sum(_expire(conversation_id, call_id) for conversation_id, call_id in found)
+    ended = 0
+    for conversation_id, call_id in found:
+        with tolerated("expiry of an approval"):  # a faulty one does not keep the others waiting
+            ended += _expire(conversation_id, call_id)
+    return ended
 
 
 @transaction.atomic

@@ -25,6 +25,7 @@ class CompactContext(Tool["CompactContext.Arguments"]):
     effect = Effect.READ_ONLY  # the log says what it asks for; the loop makes the summary
     timeout_seconds = 1
     uses_workspace = False
+    only_thinks = True
 
     class Arguments(ToolArguments):
         focus: EncodableText = Field(

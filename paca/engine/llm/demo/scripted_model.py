@@ -30,6 +30,7 @@ MODEL = "demo/guide"
 PROMPTS = tuple((job.title, job.prompt) for job in JOBS)
 PIECES_PER_SECOND = 30.0
 MAX_TRIES = 2
+NOT_RUN = "Not run"  # how the result of a call begins that no person has approved
 
 REAL_MODEL = (
     "For anything else, give this agent a real model: open **Agents**, choose this agent, open its "
@@ -108,6 +109,8 @@ def decide(request: Request) -> tuple[str, tuple[ToolUse, ...]]:
     step = progress.step
     if step is None:
         return _report(progress.job, progress), ()
+    if progress.failures and progress.failures[-1].output.startswith(NOT_RUN):
+        return _refusal_text(progress.failures[-1]), ()
     if len(progress.failures) >= MAX_TRIES:
         return _failure_text(step, progress.failures[-1]), ()
     missing = {tool for tool, _ in step.calls} - {spec.name for spec in request.tools}
@@ -196,6 +199,13 @@ def _failure_text(step: ScriptedStep, failure: ToolResult) -> str:
         f"The last answer was:\n\n{quote(failure.output)}\n\n"
         "If the sandbox is not available, `manage.py doctor` says what it lacks. "
         'Write "continue" to let me try again from here.'
+    )
+
+
+def _refusal_text(refusal: ToolResult) -> str:
+    return (
+        f"I leave it there, because this step may not run:\n\n{quote(refusal.output)}\n\n"
+        'Write "continue" to let me ask once more.'
     )
 
 

@@ -7,8 +7,11 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { ApiError, call, newClientId } from "../core/api.js";
 import { PacaElement } from "../core/element.js";
 import { icon } from "../core/icons.js";
+import "../core/menu.js";
 import { visible } from "../core/terminal.js";
 import { countdownOf, decidedInWords, diffRows, titleOf } from "./ask-words.js";
+
+const SEEN_MS = 400;
 
 export class PacaAsk extends PacaElement {
   ask = null;
@@ -20,6 +23,12 @@ export class PacaAsk extends PacaElement {
   #error = "";
   #decided = "";
   #key = newClientId(); // a repeated click is the same request
+  #shownAt = Infinity;
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.#shownAt = performance.now();
+  }
 
   /** Decide at once, as the keys do. */
   approve = () => this.#send({ decision: "approve" });
@@ -28,6 +37,22 @@ export class PacaAsk extends PacaElement {
 
   get isOpen() {
     return !this.#decided && this.mayDecide && !this.#busy;
+  }
+
+  /** Whether a person can have seen it: a key that was meant for the card before decides nothing here. */
+  get isSeen() {
+    return performance.now() - this.#shownAt > SEEN_MS;
+  }
+
+  get isDecided() {
+    return Boolean(this.#decided);
+  }
+
+  /** Say what became of the call: it was decided elsewhere. */
+  async settle() {
+    const found = await call("GET", this.url);
+    if (found.state !== "open") this.#decided ||= decidedInWords(found);
+    this.update();
   }
 
   async #send(body) {
@@ -111,12 +136,15 @@ export class PacaAsk extends PacaElement {
   #foot() {
     if (this.#mode) return nothing;
     const button = (text, act, classes = "btn-quiet") => html`<button type="button" class="btn ${classes}" ?disabled=${this.#busy} @click=${act}>${text}</button>`;
-    return html`<footer class="ask-foot">
+    const choice = (name, text, meaning, act) => html`<button class="menu-item is-tall" role="menuitem" type="button" ?disabled=${this.#busy} @click=${act}>${icon(name)}<span>${text}<small class="muted blk">${meaning}</small></span></button>`;
+    return html`<footer class="ask-foot"><paca-menu class="btn-group opens-up">
       ${button(html`${icon("check")}Approve<kbd>A</kbd>`, this.approve, "btn-primary")}
+      <button type="button" class="btn btn-icon btn-primary" aria-haspopup="menu" aria-expanded="false" aria-label="Other approvals" title="Other approvals">${icon("chevron-down")}</button>
+      <div class="popup" role="menu" aria-label="Other approvals" hidden>
+        ${choice("pencil", "Approve with changes", "You write what runs in its place", () => this.#open("change"))}
+        ${choice("shield", "Approve the rest", "Later calls of this conversation do not ask", () => this.#send({ decision: "approve_rest" }))}</div></paca-menu>
       ${button(html`${icon("x")}Deny<kbd>D</kbd>`, this.deny, "")}
-      ${button("Approve with changes", () => this.#open("change"))}
-      ${button("Deny and say why", () => this.#open("deny"))}
-      ${button("Approve the rest", () => this.#send({ decision: "approve_rest" }))}</footer>`;
+      ${button("Deny and say why", () => this.#open("deny"))}<span class="push small muted desk-only">Only this call</span></footer>`;
   }
 }
 

@@ -3,12 +3,14 @@
 import { keys } from "../core/keys.js";
 import "./ask-element.js";
 
+const canDecide = (ask) => ask.isOpen && ask.isSeen;
+
 /** The ask that has the focus, else the only one of the page. */
 function meant() {
   const focused = document.activeElement?.closest?.("paca-ask");
-  if (focused) return focused.isOpen ? focused : null;
+  if (focused) return canDecide(focused) ? focused : null;
   const open = [...document.querySelectorAll("paca-ask")].filter((each) => each.isOpen);
-  return open.length === 1 ? open[0] : null;
+  return open.length === 1 && canDecide(open[0]) ? open[0] : null;
 }
 
 function decide(act) {

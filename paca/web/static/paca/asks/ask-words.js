@@ -34,7 +34,10 @@ export function endInWords(type, { decision, by, reason, cause, arguments: chang
 }
 
 /** What became of an approval, as the API answers a decision. */
-export function decidedInWords({ state, decided_by: by }) {
+export function decidedInWords({ state, decided_by: by, reason }) {
   const who = by?.name ?? "a person";
-  return state === "approved" ? `Approved by ${who}.` : `Denied by ${who}.`;
+  if (state === "approved") return `Approved by ${who}.`;
+  if (state === "expired") return `${endInWords("agent.approval.expired", {})}.`;
+  if (state === "superseded") return `${endInWords("agent.approval.superseded", { cause: reason })}.`;
+  return `Denied by ${who}.`;
 }

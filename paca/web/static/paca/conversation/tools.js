@@ -30,7 +30,7 @@ const TABLE = new Map(Object.entries({
 
 const UNKNOWN_TOOL = { icon: "plug", verbs: ["Call", "Calling", "Called"] };
 
-const VERB_INDEX = new Map([["queued", 0], ["running", 1]]); // of other states: 2
+const VERB_INDEX = new Map([["queued", 0], ["waiting", 0], ["running", 1]]); // of other states: 2
 
 export function toolOf(entry) {
   return TABLE.get(entry.tool) ?? { ...UNKNOWN_TOOL, what: entry.tool, body: "unknown" };
@@ -69,9 +69,10 @@ const CAUSES = new Map(Object.entries({
 export function outcome(entry) {
   switch (entry.state) {
     case "queued": return { tone: "queued", icon: "circle-dashed", text: "Waiting for its turn" };
+    case "waiting": return { tone: "waiting", icon: "hand", text: "Needs you" };
     case "running": return { tone: "running", icon: "loader-circle", text: "Running" };
     case "stopped": return { tone: "stopped", icon: "circle-stop", text: "Stopped" };
-    case "denied": return { tone: "stopped", icon: "shield", text: "Refused" };
+    case "denied": return { tone: "stopped", icon: "shield", text: entry.cause === "denied" ? "Not approved" : "Refused" };
     case "unknown": return { tone: "waiting", icon: "circle-help", text: "Outcome unknown" };
     case "failed": return { tone: "failed", icon: "circle-x", text: failure(entry) };
     default: return { tone: "finished", icon: "check", text: "" };

@@ -41,10 +41,11 @@ export class ElapsedTime extends TickingElement {
   }
 }
 
-/** <paca-until at="ISO" seconds="8">: "8 s", counting down to 0. */
+/** <paca-until at="ISO" seconds="8">: "4:12" or "8 s", counting down to 0. */
 export class Countdown extends TickingElement {
   show() {
-    this.textContent = `${Math.max(0, Math.ceil(Number(this.getAttribute("seconds")) - this.elapsed))} s`;
+    const left = Math.max(0, Math.ceil(Number(this.getAttribute("seconds")) - this.elapsed));
+    this.textContent = left < 60 ? `${left} s` : clock(left);
   }
 }
 

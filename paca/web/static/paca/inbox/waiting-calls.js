@@ -15,6 +15,7 @@ const REFRESH_MS = 15_000;
 export class PacaWaitingCalls extends PacaElement {
   #rows = null;
   #chosen = ""; // the call_id of the row whose card is shown
+  #kept = null; // the chosen row, if the call was decided elsewhere while its card is shown
   #error = "";
 
   connectedCallback() {
@@ -39,15 +40,25 @@ export class PacaWaitingCalls extends PacaElement {
     if (document.hidden) return;
     try {
       const { results } = await call("GET", this.getAttribute("api"));
+      this.#keepDecided(results);
       this.#rows = results.sort((one, other) => one.deadline.localeCompare(other.deadline));
       this.#error = "";
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#error = error.message;
     }
-    if (!this.#rows?.some(({ call_id: id }) => id === this.#chosen)) this.#chosen = this.#rows?.[0]?.call_id ?? "";
+    if (!this.#kept && !this.#rows?.some(({ call_id: id }) => id === this.#chosen)) this.#chosen = this.#rows?.[0]?.call_id ?? "";
     this.update();
   };
+
+  // Another call never takes the place of the shown one by itself: a key would decide on a call that nobody has read.
+  #keepDecided(results) {
+    const row = this.#kept ?? this.#rows?.find(({ call_id: id }) => id === this.#chosen);
+    const card = this.querySelector("paca-ask");
+    const isGone = row && !results.some(({ call_id: id }) => id === row.call_id);
+    this.#kept = isGone && card && (this.#kept || !card.isDecided) ? row : null;
+    if (this.#kept) card.settle().catch(() => {});
+  }
 
   #move(by) {
     if (!this.#rows?.length) return false;
@@ -60,6 +71,7 @@ export class PacaWaitingCalls extends PacaElement {
 
   #choose(id) {
     this.#chosen = id;
+    this.#kept = null;
     this.flush();
   }
 
@@ -78,8 +90,8 @@ export class PacaWaitingCalls extends PacaElement {
 
   template() {
     if (this.#error) return html`<div class="notice notice-bad">${icon("circle-alert")}<div>${this.#error}</div><button type="button" class="btn btn-s" @click=${this.refresh}>Try again</button></div>`;
-    if (!this.#rows?.length) return nothing;
-    const chosen = this.#rows.find(({ call_id: id }) => id === this.#chosen);
+    if (!this.#rows?.length && !this.#kept) return nothing;
+    const chosen = this.#rows.find(({ call_id: id }) => id === this.#chosen) ?? this.#kept;
     return html`<section class="needs" aria-labelledby="needs-you"><div><h2 id="needs-you" class="small muted inbox-day">Needs you <span class="num c-wait">${this.#rows.length}</span></h2>
       <ul class="card rowlist">${repeat(this.#rows, ({ call_id: id }) => id, (row) => this.#row(row))}</ul></div>
       ${chosen ? repeat([chosen], ({ call_id: id }) => id, (row) => this.#card(row)) : nothing}</section>`;
