@@ -38,6 +38,7 @@ CHOSEN = (
     # Whole turns: workers that die or are stopped, the database or Redis that goes away, and the
     # rows that decide which worker owns a sandbox or starts an agent.
     "tests/flows/test_agent_status.py",
+    "tests/flows/test_approvals.py",
     "tests/flows/test_assignments.py",
     "tests/flows/test_crashes.py",
     "tests/flows/test_database_restarts.py",

@@ -29,6 +29,7 @@ CONVERSATION = {
     "resume": _WRITES,
     "continue": _WRITES,
     "clear": _WRITES,
+    "approve": _WRITES,
     "withdraw": _OF_THEIR_OWN,
     "edit": _OF_THEIR_OWN,
     "ping": _READS,
@@ -37,6 +38,7 @@ PROJECT = {"ping": _READS}
 FIELDS = {
     "message": {"text": "Hello"},
     "interrupt": {"text": "Hello"},
+    "approve": {"call_id": "none", "decision": "approve"},
     "withdraw": {"event_seq": 1},
     "edit": {"event_seq": 1, "text": "Hello again"},
 }
