@@ -132,12 +132,7 @@ DECISION_POINTS: dict[str, Point] = {
     "decision-half-taken": Point(*STORED, "after", _holds(events.ConversationResumed)),
 }
 ALL_POINTS = (
-    POINTS
-    | WRITE_POINTS
-    | ANSWER_POINTS
-    | SUMMARY_POINTS
-    | APPROVAL_POINTS
-    | DECISION_POINTS
+    POINTS | WRITE_POINTS | ANSWER_POINTS | SUMMARY_POINTS | APPROVAL_POINTS | DECISION_POINTS
 )
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

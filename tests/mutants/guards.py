@@ -126,6 +126,7 @@ MUTANTS = (
     Mutant("approval-first-decision-counts", never, (ASKING,)),
     Mutant("approval-message-ends-the-reply", never, (ASKING,)),
     Mutant("approval-rest", last_operand_dropped, (ASKING,)),
+    Mutant("approval-of-the-rest-is-not-forked", value("self"), (ASKING,)),
     Mutant("approval-opaque-tools-are-unsafe", value("True"), (ASKING,)),
     Mutant("waiting-for-a-person-is-not-claimed", value("found"), (APPROVALS,)),
     Mutant("waiting-for-a-person-has-no-lease", never, (APPROVALS,)),

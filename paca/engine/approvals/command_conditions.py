@@ -7,7 +7,7 @@ import re
 from paca.engine.approvals.shell_commands import SHELLS, ShellCommand
 
 MANY_FILES = re.compile(
-    r"(/\*?|~/?\*?|\$\{?HOME\}?/?\*?|/workspace/?\*?|\$\{?\w+\}?/\*?|/(etc|usr|bin|lib|var|home|root|opt|boot|dev)/?\*?)"
+    r"(/+\*?|(/+\.{1,2})+/*\*?|(\.\./)+(\.\.)?\*?|~/?\*?|\$\{?HOME\}?/?\*?|/workspace/?\*?|\$\{?\w+\}?/\*?|/(etc|usr|bin|lib|var|home|root|opt|boot|dev)/?\*?)"
 )
 HERE = re.compile(r"\.{1,2}/?|(\./)?\*|\./\.\*|\.\[\^\.\]\*|\$PWD/?\*?")
 # Bounded everywhere: a command line may have a million characters.
@@ -20,6 +20,7 @@ SECRET_FILES = re.compile(
     r"|\.docker/config\.json|\.kube(/|$)|\.gnupg(/|$)|\.config/(gh|gcloud)(/|$)|\.env(\.\w+)?$)|^/etc/g?shadow"
     r"|/proc/[^/]+/environ|\.pem$|\.p12$"
 )
+HIDDEN_FILES = re.compile(r"(^|/)\.[^/.]{0,100}[*?\[{]")  # a pattern may name any of them
 DOWNLOADERS = frozenset({"curl", "wget", "fetch", "aria2c", "http"})
 INTERPRETERS = SHELLS | {
     *("python", "python3", "node", "perl", "ruby", "php", "deno", "bun", "source", "."),
@@ -150,7 +151,10 @@ def reads_credentials(command: ShellCommand) -> bool:
         return True
     if command.words[:3] in (("gh", "auth", "token"), ("git", "credential", "fill")):
         return True
-    return any(map(SECRET_FILES.search, (*command.arguments, *command.writes)))
+    return any(
+        SECRET_FILES.search(word) or HIDDEN_FILES.search(word)
+        for word in (*command.arguments, *command.writes)
+    )
 
 
 def pushes(command: ShellCommand) -> bool:

@@ -81,6 +81,9 @@ class Decisions:
         match event:
             case events.TurnStarted():
                 return Decisions(rest_by=self.rest_by)
+            case events.ConversationForked():
+                # guard: approval-of-the-rest-is-not-forked
+                return Decisions()
             case events.ApprovalGiven():
                 given = Decision(event.decision, event.by, event.reason, event.arguments)
                 after = self._decide(event.call_id, given, event.seconds)

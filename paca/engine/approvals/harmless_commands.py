@@ -98,20 +98,16 @@ def _is_harmless(command: ShellCommand) -> bool:
 
 
 def _has_any(command: ShellCommand, options: Iterable[str]) -> bool:
-    """Whether an argument is one of the options, also with a value or within a group of letters."""
-    for option in options:
-        for word in command.arguments:
-            if word == option or word.startswith(f"{option}="):
-                return True
-            is_letter = len(option) == 2 and not option.startswith("--")
-            if (
-                is_letter
-                and word.startswith("-")
-                and not word.startswith("--")
-                and option[1] in word
-            ):
-                return True
-    return False
+    """Whether an argument is one of the options, also shortened, with a value or within a group of letters."""
+    return any(_is_option(word, option) for option in options for word in command.arguments)
+
+
+def _is_option(word: str, option: str) -> bool:
+    name = word.partition("=")[0]
+    if option.startswith("--"):
+        return len(name) > len("--") and option.startswith(name)
+    is_group = word.startswith("-") and not word.startswith("--")
+    return name == option or (len(option) == len("-o") and is_group and option[1] in word)
 
 
 def _git_reads(command: ShellCommand) -> bool:

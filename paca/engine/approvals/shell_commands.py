@@ -83,13 +83,18 @@ class ShellCommand:
         return tuple(word for word in self.arguments if not word.startswith("-"))
 
     def has_option(self, letters: str = "", *names: str) -> bool:
-        """Whether it has an option: one of the ``letters``, also within ``-rf``, or one of the long ``names``."""
+        """Whether it has an option: one of the ``letters``, also within ``-rf``, or one of the long ``names``,
+        which programs also take shortened."""
         return any(
-            word.partition("=")[0] in names
+            _is_shortened(word.partition("=")[0], names)
             if word.startswith("--")
             else word.startswith("-") and bool(set(word[1:]) & set(letters))
             for word in self.arguments
         )
+
+
+def _is_shortened(word: str, names: tuple[str, ...]) -> bool:
+    return len(word) > len("--") and any(name.startswith(word) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

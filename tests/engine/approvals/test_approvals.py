@@ -123,6 +123,15 @@ async def test_rest_of_the_conversation_is_approved_until_somebody_revokes_it():
     assert (world.status, len(world.commands)) == ("waiting/approval", 3)
 
 
+async def test_fork_asks_again_although_the_rest_of_its_origin_was_approved():
+    world = a_world(calls(bash="rm a.txt"), says("Done."))
+    await world.ask("Delete it.")
+    await world.decide("approve_rest")
+    world.log.append(events.ConversationForked(conversation_id="c", seq=1, by="Mei"))
+    await world.ask("And here?", calls(bash="rm b.txt"), says("Done too."))
+    assert (world.status, world.commands) == ("waiting/approval", ["rm a.txt"])
+
+
 async def test_revocation_during_a_call_counts_for_the_next_call_of_the_reply():
     world = a_world(calls(bash="rm a.txt"), calls(bash=["slow", "rm b.txt"]), says("Done."))
     running = []

@@ -66,11 +66,13 @@ def test_command_that_only_reads_is_harmless(command):
             "X=1",
             "sort -o a b",
             "sort -uo a b",
+            "sort --outp=a b",
             "uniq a b",
         ),
         *(
             "git -c core.pager=x log",
             "git diff --output=x",
+            "git log --ext",
             "git --exec-path=. status",
             "rg --pre x y",
         ),

@@ -210,4 +210,6 @@ test("a call that waits has a card until it is decided, and a line afterwards", 
   same(decided.order.includes("ask:c-1"), false);
   same(decided.restApprovedBy, "Mei");
   same(after(given.add("approval.revoked", { by: "Ada" }).frames).restApprovedBy, "");
+  const forked = ask(new Log()).add("turn.finished", { number: 1, status: "stopped", reason: "forked" });
+  same(after(forked.frames).order.includes("ask:c-1"), false);
 });

@@ -50,12 +50,13 @@ function endRetry(draft, facts) {
   draft.retry = null;
 }
 
-/** Mark calls without an outcome as stopped: their turn has ended. */
+/** Mark calls without an outcome as stopped: their turn has ended. Nobody is asked any more. */
 function closeCalls(draft) {
   for (let index = draft.order.length - 1; index >= 0; index -= 1) {
     const entry = draft.entries.get(draft.order[index]);
     if (entry.kind === "turn") return;
-    if (entry.kind === "tool" && ["queued", "waiting", "running"].includes(entry.state)) {
+    if (entry.kind === "ask") removeEntry(draft, entry.key);
+    else if (entry.kind === "tool" && ["queued", "waiting", "running"].includes(entry.state)) {
       changeEntry(draft, entry.key, { state: "stopped" });
     }
   }
@@ -217,14 +218,17 @@ function approvalRequested(draft, frame, data) {
   addEntry(draft, `ask:${data.call_id}`, { kind: "ask", ask, ...metadata(frame) });
 }
 
+function removeEntry(draft, key) {
+  const at = draft.order.indexOf(key);
+  if (at >= 0) writable(draft, "order").splice(at, 1);
+  writable(draft, "entries").delete(key);
+}
+
 /** The card of the request becomes one line that says who has decided. */
 function approvalEnded(draft, frame, data) {
   setStatus(draft, frame, "running");
   if (data.decision === "approve_rest" && isNews(draft, frame)) draft.restApprovedBy = data.by || "a person";
-  const key = `ask:${data.call_id}`;
-  const at = draft.order.indexOf(key);
-  if (at >= 0) writable(draft, "order").splice(at, 1);
-  writable(draft, "entries").delete(key);
+  removeEntry(draft, `ask:${data.call_id}`);
   changeEntry(draft, `tool:${data.call_id}`, { state: "queued" });
   addNote(draft, frame, data);
 }
@@ -289,6 +293,7 @@ export const eventHandlers = new Map(Object.entries({
     if (isNews(draft, frame)) draft.archived = archived;
   },
   "agent.conversation.forked": (draft, frame, data) => {
+    if (isNews(draft, frame)) draft.restApprovedBy = ""; // the copy asks again
     setStatus(draft, frame, "finished");
     addNote(draft, frame, data);
   },

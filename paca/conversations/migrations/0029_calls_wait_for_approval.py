@@ -40,7 +40,7 @@ def remove(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("conversations", "0026_conversations_tell_their_context"),
+        ("conversations", "0028_conversations_are_archived"),
         ("projects", "0009_readers_of_conversations_read_usage"),
     ]
 
