@@ -46,6 +46,7 @@ def test_call_waits_over_a_restart_and_runs_once_as_approved(tmp_path):
         decide(flow, conversation, "deny", reason="Not that one.")
         wait_until(
             lambda: Approval.objects.filter(state="open", subject="touch two").exists(),
+            LONG,
             describe=lambda: f"{conversation.status}: {conversation.event_types}",
         )
         wait_for_request(conversation)

@@ -27,6 +27,7 @@ TABLE = {
     "agents:write":          (1, 1, 0, 0, 0),
     "conversations:read":    (1, 1, 1, 1, 1),
     "conversations:write":   (1, 1, 1, 0, 1),
+    "conversations:approve": (1, 1, 1, 0, 0),
     "usage:read":            (1, 1, 1, 1, 1),
 }  # fmt: skip
 ROLES = (
@@ -37,7 +38,7 @@ ROLES = (
     permissions.AGENT,
 )
 # Stored patterns of another version of Paca, which are no permissions now.
-UNKNOWN_STORED = ("deploys:write", "pages:*", "conversations:approve")
+UNKNOWN_STORED = ("deploys:write", "pages:*", "conversations:fly")
 
 
 def member(*patterns: str) -> Member:
