@@ -111,7 +111,7 @@ def test_role_with_a_stored_unknown_permission_is_granted_only_by_holders_of_it(
     user = User.objects.create_user("bob")
     workspaces.add_person(world.project.workspace, user=user)
     role = world.role("viewer")
-    role.permissions = [*role.permissions, "conversations:approve"]
+    role.permissions = [*role.permissions, "conversations:fly"]
     role.save()
     body = {"username": "bob", "role_id": str(role.pk)}
     path = f"/projects/{world.project.pk}/members/"
