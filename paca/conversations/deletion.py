@@ -12,6 +12,7 @@ from paca.bus.base import project_topic
 from paca.common.errors import Conflict, NotFound
 from paca.conversations import full_outputs, sandbox_lifecycle, sandbox_queries, services
 from paca.conversations.models import (
+    Approval,
     Blob,
     ChatSession,
     Conversation,
@@ -48,9 +49,11 @@ def delete(
     services.stop(current, by=by or audit.SYSTEM)
     ChatSession.objects.filter(conversation=current).delete()
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
-    current.save(update_fields=["deleted_at", "title", "detail", "updated_at"])
+    current.rest_approved_by = ""
+    current.save(update_fields=["deleted_at", "title", "detail", "rest_approved_by", "updated_at"])
     Trigger.objects.filter(conversation=current).delete()
     Suggestion.objects.filter(conversation=current).delete()
+    Approval.objects.filter(conversation=current).delete()
     _delete_log(current)
     tool_access.forget(current.pk)
     answers.forget(current.pk)

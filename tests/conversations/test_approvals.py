@@ -203,6 +203,16 @@ def test_removal_of_the_agent_ends_the_wait():
     assert call.approval.state == "superseded"
 
 
+def test_deleted_conversation_leaves_no_arguments_of_its_calls():
+    call = WaitingCall()
+    url = call.chat.url(call.id)
+    assert call.chat.api.delete(url).status_code == 409
+    call.decide("deny")
+    Conversation.objects.filter(pk=call.id).update(status="finished", reason="answered")
+    assert call.chat.api.delete(url).status_code == 204
+    assert not Approval.objects.exists()
+
+
 # --- time -------------------------------------------------------------------------------------------
 
 
