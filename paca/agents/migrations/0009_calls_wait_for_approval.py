@@ -11,7 +11,7 @@ CHOICES = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0007_agents_have_chosen_tools")]
+    dependencies = [("agents", "0008_agents_have_budgets")]
 
     operations = [
         migrations.AddField(

@@ -40,8 +40,8 @@ def remove(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("conversations", "0028_conversations_are_archived"),
-        ("projects", "0009_readers_of_conversations_read_usage"),
+        ("conversations", "0029_calls_hold_budgets"),
+        ("projects", "0010_projects_have_budgets"),
     ]
 
     operations = [

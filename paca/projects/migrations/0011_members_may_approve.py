@@ -23,6 +23,6 @@ def take_back(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("projects", "0009_readers_of_conversations_read_usage")]
+    dependencies = [("projects", "0010_projects_have_budgets")]
 
     operations = [migrations.RunPython(grant, take_back)]
