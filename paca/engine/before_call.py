@@ -21,8 +21,8 @@ async def limit_before_call(
 ) -> ReachedLimit | None:
     """The limit that forbids the next attempt to ask the model. A changed limit counts from here on.
 
-    ``model`` is asked in place of the agent's, if it is given. ``is_first``: it is the first attempt of the turn, whose limits were read a moment ago. What others have used
-    of shared budgets is read each time.
+    ``model`` is asked in place of the agent's, if it is given. ``is_first``: it is the first attempt of the turn,
+    whose limits were read a moment ago. What others have used of shared budgets is read each time.
     """
     # guard: engine-limits-are-read-again
     if services.read_limits is not None and (not is_first or turn.profile.limits.shared):

@@ -50,6 +50,9 @@ class WorkspaceAdmin(ServiceAdmin):
             workspaces.remove_person(entry, by=request.user)
 
 
+LIMITS = ("limit_month_tokens", "limit_month_cost_usd")
+
+
 class ProjectForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run time
     """Lets the prefix of a new project be empty; it is then derived from the name."""
 
@@ -86,6 +89,8 @@ class ProjectAdmin(ServiceAdmin):
                 description=obj.description,
                 prefix=obj.prefix,
             )
+            if limits := {name: obj.__dict__[name] for name in LIMITS if obj.__dict__[name]}:
+                projects.change(made, by=request.user, **limits)
             obj.__dict__.update(made.__dict__)
 
 

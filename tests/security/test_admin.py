@@ -1,5 +1,6 @@
 """The admin: access, and that each page works and saves through the services."""
 
+from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
@@ -91,9 +92,10 @@ def test_admin_makes_workspaces_and_projects_with_their_owner(root: User, admin:
     workspace = Workspace.objects.get(name="Boats")
     admin.post(
         "/admin/projects/project/add/",
-        {"workspace": workspace.pk, "name": "Sails", "description": ""},
+        {"workspace": workspace.pk, "name": "Sails", "limit_month_cost_usd": "9.50"},
     )
     member = Member.objects.get(user=root)
+    assert member.project.limit_month_cost_usd == Decimal("9.50")
     assert (member.project.name, member.role.name) == ("Sails", permissions.OWNER)
     assert set(member.project.roles.values_list("name", flat=True)) == set(permissions.TEMPLATES)
     admin.post(
