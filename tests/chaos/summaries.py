@@ -12,13 +12,14 @@ from tests.chaos.report import Report
 from tests.chaos.scripts import DONE, NOTES, Script
 from tests.chaos.testbed import TESTBEDS, Processes, Testbed
 from tests.support.flow import ObservedConversation
-from tests.support.model_script import says
+from tests.support.model_script import calls, says
 from tests.support.model_server import ModelServer
 
 LEASE_SECONDS = 3.0
 REST_SECONDS = 60
-# Long enough that a summary of it wins.
+# Long enough that a summary of it wins. The newest answer stays as it is, so a short one follows it.
 LONG = "A long answer. " * 400
+BEGINNING = says(LONG) + calls(think="What is next?")
 # At these points the summary is stored, or its model was not asked: no call is lost.
 NO_CALL_LOST = ("summary-unasked", "summary-stored")
 
@@ -49,11 +50,11 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
 def _begin(
     chosen: list[str], processes: Processes, group: ConversationGroup
 ) -> dict[str, tuple[ObservedConversation, Script]]:
-    """A conversation with one long answer for each point."""
+    """A conversation with a long answer for each point."""
     worker = processes.worker()
     begun = {}
     for number, point in enumerate(chosen):
-        script = Script(f"s{number}", [says(DONE)], first={0: says(LONG)})
+        script = Script(f"s{number}", [says(DONE), says(DONE)], first={0: BEGINNING})
         begun[point] = group.begin(script), script
     group.wait_for_all(REST_SECONDS)
     worker.kill()
@@ -75,6 +76,7 @@ def _try(
     group.watch(observed, script)
     if not doomed.wait_until_dead(REST_SECONDS):
         report.fault(f"{point}: the process never came to the point; {observed.status}")
+        doomed.kill()
     sound = processes.worker()
     group.wait_for_all(REST_SECONDS)
     sound.kill()
@@ -82,7 +84,7 @@ def _try(
 
 
 def _judge(point: str, observed: ObservedConversation, script: Script) -> list[Breach]:
-    found = oracle.judge_log(observed, Script(script.mark, [says(LONG), says(DONE)]))
+    found = oracle.judge_log(observed, Script(script.mark, [BEGINNING, says(DONE), says(DONE)]))
     if observed.status != oracle.ANSWERED:
         found.append(Breach("end", f"it ended as {observed.status}"))
     summaries = [each["summary"] for each in observed.event_data("context.compacted")]
