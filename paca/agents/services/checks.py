@@ -27,7 +27,7 @@ def find_errors(agent: Agent, *, new_key: str | None = None) -> Errors:
         errors["parameters"] = [error]
     for field, error in (
         ("tools", _check_tools(agent.tools)),
-        ("model", _check_model(agent)),
+        ("model", _check_model(agent.model, agent.base_url)),
         ("handle", _check_handle(agent)),
         ("llm_api_key", _check_key(agent, new_key)),
     ):
@@ -40,22 +40,22 @@ def find_errors(agent: Agent, *, new_key: str | None = None) -> Errors:
     return errors
 
 
-def _check_model(agent: Agent) -> str:
+def _check_model(model: str, base_url: str) -> str:
     """An error if no adapter supports the model's name. Asks nothing over the network."""
     try:
-        registry.open_llm(agent.model, base_url=agent.base_url, api_key="any")
+        registry.open_llm(model, base_url=base_url, api_key="any")
     except ModelMisconfigured as error:
         return error.detail
     return ""
 
 
 def _check_compaction_model(agent: Agent) -> str:
-    """An error if the model for summaries is of another provider: it would get the agent's key."""
+    """An error if no adapter supports the model for summaries, or another provider would get the agent's key."""
     chosen = agent.parameters.get(model_parameters.COMPACTION_MODEL)
     provider = agent.model.partition("/")[0]
     # guard: compaction-model-gets-no-key-of-another-provider
     if chosen is None or chosen.partition("/")[0] == provider:
-        return ""
+        return _check_model(chosen, agent.base_url) if chosen else ""
     return (
         f"compaction_model must be a model of {provider}, like the agent's own, whose key it uses."
     )

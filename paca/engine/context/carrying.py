@@ -30,7 +30,7 @@ def carried_text(
         _names("Files that you wrote", state.files),
         _names("Skills that were opened; read them again if you need them", state.skills),
         _names("Instructions in the workspace; read them again", (state.instructions,)),
-        tasks.strip(),
+        tasks.strip(),  # whatever else the agent must know after a summary is one more line here
     ]
     tail = shorten("\n".join(line for line in lines if line), characters // 3)
     left = characters - len(tail) - sum(len(title) + 4 for title, _ in parts)
