@@ -215,6 +215,11 @@ def _owner(cursor: Any, context: WriteContext) -> budgets.Owner:
 
 @_projects(events.UsageRecorded)
 def _usage_recorded(event: events.UsageRecorded, cursor: Any, context: WriteContext) -> None:
+    held: dict[str, Any] = {"held_tokens": event.estimated_tokens, "held_usd": event.estimated_usd}
+    # A request that was never answered may have been billed, so it goes on holding what it may have taken.
+    # guard: budget-holds-an-unanswered-request
+    if event.input is None and not event.estimated_tokens:
+        held = {}
     with _usage_tracking():
         _MODEL_CALL.move(
             cursor,
@@ -225,8 +230,7 @@ def _usage_recorded(event: events.UsageRecorded, cursor: Any, context: WriteCont
             cache_read_tokens=event.cache_read,
             cache_write_tokens=event.cache_write,
             cost_usd=event.cost_usd,
-            held_tokens=event.estimated_tokens,
-            held_usd=event.estimated_usd,
+            **held,
             finished_at=datetime_parameter(context.now),
         )
 

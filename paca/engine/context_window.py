@@ -27,8 +27,8 @@ async def think_within_window(turn: ActiveTurn, services: TurnServices) -> Recor
 
     A refusal for its length shortens it once more: old results are left out, then a summary is made.
 
-    Raises the last ``ModelError``; ``ContextExceeded`` if the request still does not fit. The next turn
-    then shortens the history further.
+    Raises ``TurnLimitReached`` if a limit forbids a call, and the last ``ModelError``; ``ContextExceeded`` if the
+    request still does not fit. The next turn then shortens the history further.
     """
     await _make_room(turn, services)
     for may_trim in (True, False):
@@ -39,6 +39,10 @@ async def think_within_window(turn: ActiveTurn, services: TurnServices) -> Recor
             # guard: engine-shorten-after-refusal
             if not shortened:
                 raise _explained(refusal, turn, services) from refusal
+            # The summary has used something, and the next request is another one.
+            # guard: engine-limits-after-a-refusal
+            if reached := await limit_before_call(turn, services):
+                raise limits.TurnLimitReached(reached) from None
             if shortened == COMPACTED:
                 break
     try:

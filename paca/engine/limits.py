@@ -105,8 +105,8 @@ class TurnProgress:
 
     def _count(self, event: Event) -> TurnProgress:
         match event:
-            case events.TurnStarted():
-                return self._begin_turn()
+            case events.TurnStarted() | events.ConversationForked():
+                return self._begin_turn(event)
             case events.UsageRecorded():
                 tokens, dollars = _tokens(event), event.cost_usd or event.estimated_usd
                 turn = Amounts(self.of_turn.tokens + tokens, self.of_turn.cost_usd + dollars)
@@ -140,10 +140,13 @@ class TurnProgress:
             promised=self.promised or guard == promised_work.GUARD,
         )
 
-    def _begin_turn(self) -> TurnProgress:
+    def _begin_turn(self, event: Event) -> TurnProgress:
+        # The log of a fork begins with the usage of another conversation.
+        # guard: engine-fork-has-a-budget-of-its-own
+        is_fork = isinstance(event, events.ConversationForked)
         # guard: engine-next-budget
-        tokens = 0 if self.used_budget == "token_budget" else self.tokens
-        cost_usd = 0.0 if self.used_budget == "cost_budget" else self.cost_usd
+        tokens = 0 if is_fork or self.used_budget == "token_budget" else self.tokens
+        cost_usd = 0.0 if is_fork or self.used_budget == "cost_budget" else self.cost_usd
         return TurnProgress(
             tokens=tokens,
             cost_usd=cost_usd,

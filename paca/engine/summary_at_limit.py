@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 from paca.engine.before_call import bound_of_next_call
 from paca.engine.limits import ReachedLimit, TurnLimitReached
+from paca.engine.llm.model_errors import ModelError
 from paca.engine.think import think
 from paca.engine.time_limit import within_time
-from paca.engine.turn import ActiveTurn, TurnServices
+from paca.engine.turn import ActiveTurn, TurnServices, outcome_of_model_error
 
 # At a budget the summary is short, so that it fits into what is left.
 SUMMARY_TOKENS = 1024
@@ -37,9 +37,16 @@ def may_summarise(turn: ActiveTurn, services: TurnServices) -> bool:
 async def summarise(limit: ReachedLimit, turn: ActiveTurn, services: TurnServices) -> None:
     """Ask for a summary without tools.
 
-    After the time limit it may take 30 seconds more; at another limit it keeps the time limit. Raises the last
-    ``ModelError`` if the model does not answer.
+    After the time limit it may take 30 seconds more; at another limit it keeps the time limit. A model that
+    does not answer leaves the turn without a summary. Raises ``ModelError`` if a person has to repair something.
     """
     more = SECONDS_AFTER_THE_TIME_LIMIT if limit.reason == "time_limit" else 0.0
-    with suppress(TurnLimitReached):
+    try:
         await within_time(turn, think(turn, services, may_call=False), more=more)
+    except TurnLimitReached:
+        return
+    except ModelError as error:
+        # The limit has ended the turn, so the pause names it and not a passing fault of the summary.
+        # guard: engine-limit-outlives-its-summary
+        if outcome_of_model_error(error, turn.profile).status == "failed":
+            raise

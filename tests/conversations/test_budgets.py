@@ -156,6 +156,20 @@ def test_attempt_without_a_count_of_tokens_is_counted_by_its_estimate(world):
     assert used(world, DAY) == Amounts(70, 0.1)
 
 
+def test_request_that_was_never_answered_goes_on_holding_what_it_may_have_taken(world):
+    """The provider may have billed it, and tells nothing. One that was refused is known to have taken nothing."""
+    chat = conversation_of(world)
+    lease = leased(chat)
+    budget = Budget(DAY, tokens=1000, cost_usd=1.0)
+    store.append(chat.pk, silent := call(budget, 300, 0.25), lease=lease)
+    untold = dict.fromkeys(("input", "output", "cache_read", "cache_write", "cost_usd"))
+    store.append(chat.pk, end(silent, outcome="cancelled", **untold))
+    assert used(world, DAY) == Amounts(300, 0.25)
+    store.append(chat.pk, refused := call(budget, 300, 0.25), lease=lease)
+    store.append(chat.pk, end(refused, outcome="failed", cost_usd=0.0))
+    assert used(world, DAY) == Amounts(300, 0.25)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_calls_at_the_same_moment_cannot_both_take_the_last_of_a_budget():
     world = make_world()

@@ -9,6 +9,7 @@ from paca.engine import summary_at_limit
 from paca.engine.budgets import Amounts, Budget, BudgetScope
 from paca.engine.limits import TurnLimits, TurnProgress, reached_limit, refusal
 from paca.engine.llm.base import Usage
+from paca.engine.llm.model_errors import ContextExceeded, TimedOut
 from tests.engine.world import World
 from tests.support.fake_sandbox_workspace import RunningCommand
 from tests.support.model_script import calls, says
@@ -86,6 +87,17 @@ def test_turn_has_budgets_of_its_own_that_begin_anew():
     after = progress.advance(reached).advance(events.TurnStarted(number=2))
     assert reached_limit(after, limits, 0) is None
     assert after.tokens == 100  # the conversation goes on counting
+
+
+def test_fork_has_the_whole_budget_of_a_conversation():
+    """Its log begins with a copy of the other one's usage, which the other one has paid."""
+    limits = TurnLimits(steps=9, tokens=100, cost_usd=1.0)
+    reached = events.LimitReached(which="token_budget", limit=100, budget="conversation")
+    copied = spent(TurnProgress(), 100, 1.0).advance(reached)
+    fork = copied.advance(events.ConversationForked(conversation_id="c", seq=9))
+    begun = fork.advance(events.TurnStarted(number=2))
+    assert (begun.tokens, begun.cost_usd) == (0, 0.0)
+    assert reached_limit(begun, limits, 0) is None
 
 
 @pytest.mark.parametrize("scope", [BudgetScope.AGENT_DAY, BudgetScope.PROJECT_MONTH])
@@ -179,6 +191,26 @@ async def test_model_is_warned_before_each_kind_of_limit_and_sums_up_after_it(
     assert conversation.answers == ["Summed up."]
     assert not conversation.llm.requests[-1].may_call
     assert "is reached. Do not call tools" in conversation.last_request()
+
+
+@pytest.mark.parametrize("fault", [ContextExceeded("It is too long."), TimedOut("No answer.")])
+async def test_pause_names_the_limit_also_if_the_summary_comes_to_nothing(fault):
+    conversation = world(*bash("ls", "ls -a"), fault, steps=2)
+    await conversation.ask("Go")
+    assert (conversation.status, conversation.answers) == ("paused/step_limit", [])
+    await conversation.ask("Go on", says("Done."))
+    assert conversation.status == "finished/answered"
+
+
+async def test_limits_are_asked_again_before_the_request_that_was_shortened_after_a_refusal():
+    commands = {f"ls {n}": "x" * 5000 for n in range(6)}
+    refusal = ContextExceeded("This model's maximum context length is 8192 tokens.")
+    conversation = World(*bash(*commands), refusal, says("Summed up."), commands=commands)
+    conversation.new_limits = {7: TurnLimits(steps=6)}
+    await conversation.ask("Go")
+    assert conversation.status == "paused/step_limit"
+    assert conversation.find(events.ContextTrimmed)
+    assert not conversation.llm.requests[-1].may_call
 
 
 async def test_command_that_the_time_limit_ends_is_summed_up_in_the_time_after_it(monkeypatch):

@@ -473,6 +473,12 @@ MUTANTS = (
         ("tests/conversations/test_budgets.py",),
         on_services=True,
     ),
+    Mutant("budget-holds-an-unanswered-request", never, ("tests/conversations/test_budgets.py",)),
+    Mutant(
+        "engine-fork-has-a-budget-of-its-own", value("False"), ("tests/engine/test_budgets.py",)
+    ),
+    Mutant("engine-limit-outlives-its-summary", always, ("tests/engine/test_budgets.py",)),
+    Mutant("engine-limits-after-a-refusal", never, ("tests/engine/test_budgets.py",)),
     Mutant("refused-call-loses-no-entry", value("[]"), ("tests/worker/test_budget_pauses.py",)),
     Mutant("engine-first-call-of-a-portion", never, ("tests/engine/test_budgets.py",)),
     Mutant("budget-counts-what-a-call-may-take", never, ("tests/engine/test_budgets.py",)),
