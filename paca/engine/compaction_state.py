@@ -42,6 +42,7 @@ class CompactionState:
     those that were opened, ``instructions`` the path of the workspace's file for agents.
     ``refused_window`` is the model with the window that its server told in a refusal. ``full`` counts the
     turns in a row that ended because the conversation did not fit into the window of ``full_model``.
+    ``summary_failed``: a call for a summary has failed since the last summary.
     """
 
     requested: CompactionRequest | None = None
@@ -50,6 +51,7 @@ class CompactionState:
     full: int = 0
     full_model: str = ""
     failed_model: str = ""
+    summary_failed: bool = False
     first: PersonMessage | None = None
     newest: PersonMessage | None = None
     files: tuple[str, ...] = ()
@@ -95,6 +97,8 @@ class CompactionState:
         match event:
             case events.UsageRecorded(outcome="failed", purpose="turn", model=model):
                 return replace(self, failed_model=model)
+            case events.UsageRecorded(outcome="failed", purpose="compaction"):
+                return replace(self, summary_failed=True)
             case events.UsageRecorded(outcome="done", purpose="turn") if self.full:
                 return replace(self, full=0)
             case events.TurnFinished(reason="context_full"):
@@ -133,7 +137,10 @@ class CompactionState:
                     window = (self.failed_model, event.window)
                 is_done = isinstance(event, events.ContextCompacted)
                 requested = None if is_done else self.requested
-                return replace(self, refused_window=window, requested=requested)
+                failed = self.summary_failed and not is_done
+                return replace(
+                    self, refused_window=window, requested=requested, summary_failed=failed
+                )
         return self
 
 

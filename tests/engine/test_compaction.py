@@ -14,7 +14,13 @@ from paca.engine.context.history import History, advance
 from paca.engine.context.measuring import size_of
 from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text, ToolResult
-from paca.engine.llm.model_errors import ContextExceeded, KeyRefused, RequestRefused
+from paca.engine.llm.model_errors import (
+    ContextExceeded,
+    KeyRefused,
+    Overloaded,
+    RequestRefused,
+    TimedOut,
+)
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.turn import ActiveTurn, ModelCallStarted, TurnServices
 from tests.engine.provider_rules import violations
@@ -278,6 +284,63 @@ async def test_a_failed_attempt_of_a_summary_counts_for_the_budget():
     assert world.status == "paused/token_budget"
 
 
+@pytest.mark.parametrize("failure", [Overloaded(), TimedOut()])
+async def test_an_outage_pauses_the_turn_and_costs_no_history(failure):
+    world = World(failure, context_window=WINDOW, retries=0)
+    talk(world, 8)
+    await world.ask("And now?")
+    assert world.status == "paused/model_unavailable"
+    assert not world.find(events.ContextCompacted)
+    world.llm.replies[:] = [says("Notes."), says("Done.")]
+    await world.proceed()
+    assert [each.summary for each in world.find(events.ContextCompacted)] == ["Notes."]
+    assert world.status == "finished/answered"
+    assert not world.log.progress.compaction.summary_failed
+
+
+async def test_a_summary_that_fails_in_the_next_turn_too_is_left_out_and_the_work_goes_on():
+    world = World(Overloaded(), context_window=WINDOW, retries=0)
+    talk(world, 8)
+    await world.ask("And now?")
+    world.llm.replies[:] = [Overloaded(), says("Done.")]
+    await world.proceed()
+    assert [each.summary for each in world.find(events.ContextCompacted)] == [NO_SUMMARY]
+    assert world.status == "finished/answered"
+
+
+async def test_a_model_that_reasons_has_room_for_it_before_the_summary():
+    world = World(says("Notes."), says("Done."), context_window=WINDOW)
+    talk(world, 8)
+    await world.ask("And now?")
+    (request,) = summaries(world)
+    assert request.max_tokens == WINDOW // 4
+
+
+async def test_a_summary_in_parts_that_takes_more_than_a_portion_gets_on_with_each():
+    limits = TurnLimits(steps=50, tokens=10)
+    world = World(says("First notes."), context_window=WINDOW, limits=limits)
+    talk(world, 40)
+    await world.ask("And now?")
+    assert world.status == "paused/token_budget"
+    (compacted,) = world.find(events.ContextCompacted)
+    assert compacted.summary.startswith("First notes.")
+    assert "was not read" in compacted.summary
+    world.llm.replies[:] = [says("Done.")]
+    await world.proceed()
+    assert world.status == "finished/answered"
+
+
+async def test_the_call_after_a_refusal_and_its_summary_is_within_the_limits():
+    llm = WindowedLLM(lambda _request: says("Done."), window=6_000)
+    world = World(llm=llm, context_window=32_000, limits=TurnLimits(steps=50, tokens=10))
+    talk(world, 14)
+    await world.ask("And now?")
+    assert world.status == "paused/token_budget"
+    assert (len(llm.requests), llm.refusals) == (1, 1)
+    await world.proceed()
+    assert world.status == "finished/answered"
+
+
 # --- a model of its own for summaries ----------------------------------------------------------------
 
 SMALL = "anthropic/claude-small"
@@ -338,6 +401,36 @@ async def test_a_refusal_without_a_number_is_answered_by_a_summary_too():
     await world.ask("And now?")
     assert world.status == "finished/answered"
     assert llm.faults == []
+
+
+@pytest.mark.parametrize("tells", [True, False])
+async def test_the_newest_result_outlasts_a_refusal_or_is_carried_over_shortened(tells):
+    def answers(request):
+        is_result = any(isinstance(each, ToolResult) for each in request.messages[-1].blocks)
+        return says("Done.") if is_result or len(llm.requests) > 2 else calls(bash="cat log")
+
+    log = "First line.\n" + "some words\n" * 500 + "Last line."
+    llm = WindowedLLM(answers, window=8_000, tells=tells)
+    world = World(llm=llm, commands={"cat log": log}, context_window=32_000)
+    talk(world, 9)
+    await world.ask("Read the log")
+    assert llm.faults == []
+    assert (world.status, llm.refusals) == ("finished/answered", 1)
+    assert len(world.find(events.ContextCompacted)) == 1
+    last = texts(llm.requests[-1])
+    assert "First line." in last
+    assert "Last line." in last
+    assert (log in last) == tells
+
+
+async def test_a_newest_message_that_is_nearly_all_of_a_refused_request_costs_no_pause():
+    llm = WindowedLLM(lambda _request: says("Done."), window=16_000)
+    world = World(llm=llm, context_window=32_000)
+    talk(world, 4)
+    await world.ask("Begin. " + "word " * 9_500 + "End.")
+    assert (world.status, llm.refusals) == ("finished/answered", 1)
+    assert "Begin." in texts(llm.requests[-1])
+    assert "End." in texts(llm.requests[-1])
 
 
 async def test_a_model_that_always_refuses_is_asked_three_times_at_most_and_continue_shortens_further():

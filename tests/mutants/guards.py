@@ -561,6 +561,23 @@ MUTANTS = (
         (f"{COMPACTION}::test_the_agent_writes_the_summary_itself_if_the_model_for_it_fails",),
     ),
     Mutant(
+        "context-outage-costs-no-history",
+        never,
+        (f"{COMPACTION}::test_an_outage_pauses_the_turn_and_costs_no_history",),
+    ),
+    Mutant(
+        "context-each-portion-gets-on",
+        always,
+        (
+            f"{COMPACTION}::test_a_summary_in_parts_that_takes_more_than_a_portion_gets_on_with_each",
+        ),
+    ),
+    Mutant(
+        "context-newest-step-of-a-refusal",
+        value("()"),
+        (f"{COMPACTION}::test_the_newest_result_outlasts_a_refusal_or_is_carried_over_shortened",),
+    ),
+    Mutant(
         "compaction-model-of-the-same-provider",
         never,
         ("tests/agents/test_settings_have_effect.py",),

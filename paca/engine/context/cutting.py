@@ -21,7 +21,9 @@ class Budget:
     """What a history may have after a summary: ``limit`` and ``summary`` in tokens, the rest in characters.
 
     ``kept``: the newest messages as they are, if they are not longer. ``most``: the newest step, which is
-    replaced too if it is longer: if the server may still accept it, it stays. ``carried``: what Paca itself carries over. ``total``: all of it at most.
+    replaced too if it is longer: if the server may still accept it, it stays. After a refusal that told no
+    smaller window the limit is a guess, so it is replaced as soon as it is longer than ``kept``.
+    ``carried``: what Paca itself carries over. ``total``: all of it at most.
     """
 
     limit: int
@@ -60,26 +62,41 @@ def budget_of(
     carried = min(MAX_CARRIED_CHARACTERS, size.characters_of(room / 4), size.sizes.total // 6)
     kept = min(size.characters_of(min(limit * KEPT_SHARE, room / 4)), size.sizes.total * 3 // 10)
     most = size.characters_of(max(limit - size.overhead_tokens, limit // 8))
+    total = int(size.sizes.total * (1 - (LEAST_WIN_WHEN_FULL if level else LEAST_WIN)))
     if refused or level:
-        most = size.characters_of(room - summary) - carried
-    win = LEAST_WIN_WHEN_FULL if level else LEAST_WIN
-    return Budget(limit, summary, kept, most, carried, int(size.sizes.total * (1 - win)))
+        most = min(size.characters_of(room - summary), total - size.characters_of(summary))
+        most = min(most - carried, kept) if refused and limit >= size.used else most - carried
+    return Budget(limit, summary, kept, most, carried, total)
 
 
 def plan_cut(history: History, budget: Budget) -> Cut | None:
     """The cut at a boundary of whole pairs that keeps the newest messages; None if nothing is before them."""
     messages, closed = history.messages(), history.closed
-    kept = size_of(messages).total - size_of(closed).total  # the newest step, which is not closed
+    # A failed call has closed the newest step, and no answer to it is known.
+    # guard: context-newest-step-of-a-refusal
+    unanswered = closed[-2:] if len(messages) == len(closed) else ()
+    before = len(closed) - len(unanswered)
+    newer = size_of(messages).total - size_of(closed).total
+    kept = newer + size_of(unanswered).total
+    if kept > budget.most >= newer and unanswered:
+        return Cut(closed, history.ends[-1], newer, newest=unanswered)
     if kept > budget.most:
         return Cut(messages, history.seq, kept=0, newest=messages[-2:])
-    best = len(closed), kept
-    for count in range(len(closed) - 1, 0, -1):
-        kept += size_of(closed[count : count + 1]).total
-        if kept > budget.kept:
-            break
-        if is_boundary(closed, count):
-            best = count, kept
-    count, kept = best
+    count, kept = _newest_that_stay(closed, before, kept, most=budget.kept)
     if count == 0:
         return None
     return Cut(closed[:count], history.ends[count - 1], kept)
+
+
+def _newest_that_stay(
+    closed: tuple[Message, ...], before: int, kept: int, *, most: int
+) -> tuple[int, int]:
+    """How many messages to replace, ``before`` at most, and the characters that stay."""
+    best = before, kept
+    for count in range(before - 1, 0, -1):
+        kept += size_of(closed[count : count + 1]).total
+        if kept > most:
+            break
+        if is_boundary(closed, count):
+            best = count, kept
+    return best
