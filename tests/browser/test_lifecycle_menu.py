@@ -71,7 +71,7 @@ def test_palette_runs_the_commands_of_the_page(page: Page) -> None:
     actions.wait_until(page, "finished")
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search").fill("rena")
-    expect(page.locator("#palette-list [aria-selected=true]")).to_contain_text("Rename")
+    expect(page.locator("#palette-list [aria-selected=true] bdi")).to_have_text("Rename")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("textbox", name="Title")).to_be_focused()

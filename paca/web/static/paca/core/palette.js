@@ -11,17 +11,19 @@ const KINDS = new Map([
 ]);
 
 // What the page offers by a menu or a button: the palette presses it.
-const COMMANDS = ".topbar [role=menuitem]:not([aria-disabled]), [data-theme-toggle], [data-keys]";
+const COMMANDS = ".topbar [role^=menuitem]:not([aria-disabled]), [data-theme-toggle], [data-keys]";
 
 function commandsOfPage() {
   return [...document.querySelectorAll(COMMANDS)].map((element) => ({
-    label: element.getAttribute("aria-label") ?? wordsOf(element), icon: "zap", kind: "Command", element,
+    label: element.getAttribute("aria-label") ?? wordsOf(element), icon: "zap", kind: "Command", press: () => element.click(),
   }));
 }
 
 /** The words of a menu's item, without its key or size. */
 function wordsOf(element) {
-  return [...element.childNodes].filter((node) => !node.matches?.(".sub")).map((node) => node.textContent).join("").trim();
+  const copy = element.cloneNode(true);
+  for (const beside of copy.querySelectorAll(".sub")) beside.remove();
+  return copy.textContent.trim();
 }
 
 const fits = ({ label }, words) => label.toLowerCase().includes(words.trim().toLowerCase());
@@ -103,16 +105,17 @@ class Palette {
 
   #choose(chosen) {
     if (chosen?.href) location.assign(chosen.href);
-    if (!chosen?.element) return;
+    if (!chosen?.press) return;
     this.#dialog.close();
-    chosen.element.click();
+    // Found again by its words: the page may have made another command of the element meanwhile, or none.
+    commandsOfPage().find(({ label }) => label === chosen.label)?.press();
   }
 
   /** A page is a link, so that it can be opened in another tab; a command is a button. */
   #option(item, index) {
     const inner = html`${icon(item.icon)}<span class="clip"><bdi>${visible(item.label)}</bdi>${item.snippet?.length ? html`<small class="muted clip">${item.snippet.map(piece)}</small>` : nothing}</span><span class="sub">${item.kind}</span>`;
     const selected = index === this.#index ? "true" : "false";
-    if (item.element) return html`<button type="button" class="menu-item is-tall" role="option" id="palette-${index}" tabindex="-1" aria-selected=${selected} @click=${() => this.#choose(item)}>${inner}</button>`;
+    if (item.press) return html`<button type="button" class="menu-item is-tall" role="option" id="palette-${index}" tabindex="-1" aria-selected=${selected} @click=${() => this.#choose(item)}>${inner}</button>`;
     return html`<a class="menu-item is-tall" role="option" id="palette-${index}" tabindex="-1" href=${item.href} aria-selected=${selected}>${inner}</a>`;
   }
 
