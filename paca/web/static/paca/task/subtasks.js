@@ -18,7 +18,8 @@ export class Subtasks {
   #key;
   #title;
   #saving = false;
-  #newest = 0;
+  #loading = null;
+  #isOld = false;
 
   constructor(host) {
     const { urls, number, me } = host.page;
@@ -27,12 +28,23 @@ export class Subtasks {
     this.#title = load(this.#key, "");
   }
 
-  /** Load the list; of two loads at once, the later one counts. Throws ApiError. */
-  async load() {
-    const mine = (this.#newest += 1);
+  /** Load the list. Changes during a load make one more load after it, however many they are. Throws ApiError. */
+  load() {
+    this.#isOld = true;
+    this.#loading ??= this.#loadWhileOld();
+    return this.#loading;
+  }
+
+  async #loadWhileOld() {
     const { urls, number } = this.#host.page;
-    const found = await everyPage(`${urls.tasks}?parent=${number}&ordering=number`);
-    if (mine === this.#newest) this.tasks = found;
+    try {
+      while (this.#isOld) {
+        this.#isOld = false;
+        this.tasks = await everyPage(`${urls.tasks}?parent=${number}&ordering=number`);
+      }
+    } finally {
+      this.#loading = null;
+    }
   }
 
   async #add() {
