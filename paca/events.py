@@ -153,7 +153,7 @@ class ConversationInterrupted(Event):
 class ConversationArchived(Event):
     """A person moved the conversation to the archive, or with ``archived=False`` back from it.
 
-    A message to the agent brings it back too.
+    ``agent.conversation.queued`` brings it back too: a message to the agent, or Continue.
     """
 
     archived: bool = True

@@ -109,12 +109,9 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
 
 
 def _changes_of_lists(event: Event, now: datetime) -> dict[str, Any]:
-    """Where lists show the conversation. A message to the agent brings it back from the archive."""
-    match event:
-        case events.ConversationArchived(archived=archived):
-            return {"archived_at": datetime_parameter(now) if archived else None}
-        case events.MessageReceived():
-            return {"last_activity_at": datetime_parameter(now), "archived_at": None}
+    """Where lists show the conversation."""
+    if isinstance(event, events.ConversationArchived):
+        return {"archived_at": datetime_parameter(now) if event.archived else None}
     return {"last_activity_at": datetime_parameter(now)}
 
 
@@ -145,7 +142,10 @@ def _status_changes(
         return changes
     if status is ConversationStatus.RUNNING:
         return changes | {"started_at": datetime_parameter(now), "finished_at": None}
-    if status is not ConversationStatus.QUEUED:
+    if status is ConversationStatus.QUEUED:
+        # guard: archive-holds-no-work
+        changes["archived_at"] = None
+    else:
         changes |= {
             "finished_at": datetime_parameter(now),
             "last_activity_at": datetime_parameter(now),

@@ -23,16 +23,11 @@ from paca.conversations.models import (
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.conversations.services import answers
+from paca.conversations.services.messages import ConversationRunning
 from paca.projects import search_entries
 from paca.projects.models import Member
 from paca.projects.services import notifications
 from paca.projects.tools import access as tool_access
-
-
-class ConversationRunning(Conflict):
-    """The agent is at work in this conversation. Stop it first."""
-
-    code = "conversation_running"
 
 
 @transaction.atomic

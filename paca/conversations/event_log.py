@@ -109,6 +109,14 @@ def of_types(
     return ((stored.seq, stored.load()) for stored in map(_stored, rows))
 
 
+def backwards(
+    conversation_id: UUID, types: Collection[str], *, upto_seq: int
+) -> Iterator[events.Event]:
+    """The events of these types up to the number ``upto_seq``, the newest first. Few at once are in memory."""
+    rows = _rows(conversation_id).filter(type__in=types, seq__lte=upto_seq).order_by("-seq")
+    return (_stored(row).load() for row in rows.iterator(chunk_size=20))
+
+
 def texts_of_people(conversation_id: UUID) -> dict[int, str]:
     """The messages of people as their authors last changed them, by ``seq``; without those taken back."""
     texts: dict[int, str] = {}

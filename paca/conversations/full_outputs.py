@@ -15,7 +15,14 @@ from django.db.models import F
 from paca.common.disk_space import require_space
 from paca.common.errors import NotFound
 from paca.conversations.export import ExportFile, write_file
-from paca.conversations.models import Conversation, FullOutput, FullOutputPart
+from paca.conversations.models import (
+    Conversation,
+    Event,
+    FullOutput,
+    FullOutputPart,
+    ToolCall,
+)
+from paca.events import ToolStarted
 
 PART_BYTES = 4 << 20
 MAX_BYTES = 50 << 20  # as much as the runner writes to its file
@@ -63,14 +70,17 @@ def delete_all(conversation: Conversation) -> None:
 
 
 def to_file(conversation: Conversation, call_id: UUID) -> ExportFile:
-    """The full output of a call of this conversation as a text file.
+    """The full output of a call in the log of this conversation as a text file. A fork has calls of its origin.
 
-    Raises ``NotFound`` if it is not kept: it was short, too much followed it, or it was never whole.
+    Raises ``NotFound`` if it is not kept: it was short, too much followed it, it was never whole, or the
+    conversation that made the call is deleted.
     """
-    found = FullOutput.objects.filter(
-        pk=call_id, call__conversation=conversation, size_bytes__isnull=False
-    ).first()
-    if found is None:
+    kept = FullOutput.objects.filter(
+        pk=call_id, call__conversation__project=conversation.project_id, size_bytes__isnull=False
+    )
+    found = kept.select_related("call").first()
+    # guard: full-output-of-the-log
+    if found is None or not _is_in_log(conversation, found.call):
         raise NotFound("The full output of this call is not kept.")
     name = f"output-{found.call_id.hex[:12]}.txt"
     written = write_file(_parts(found), name, "text/plain; charset=utf-8")
@@ -80,6 +90,17 @@ def to_file(conversation: Conversation, call_id: UUID) -> ExportFile:
         written.file.close()
         raise NotFound("The full output of this call is not kept.")
     return written
+
+
+def _is_in_log(conversation: Conversation, call: ToolCall) -> bool:
+    """Whether the conversation made the call, or began with a copy of a log in which it has started."""
+    if call.conversation_id == conversation.pk:
+        return True
+    started = Event.objects.filter(conversation=conversation, type=ToolStarted.type)
+    return (
+        conversation.forked_from_id is not None
+        and started.filter(payload__contains=call.pk.hex).exists()
+    )
 
 
 def _parts(output: FullOutput) -> Iterator[bytes]:

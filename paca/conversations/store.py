@@ -1,7 +1,7 @@
 """Writes the event log of a conversation, and the rows that follow from it.
 
-Only this module, ``projections`` and ``conversation_columns`` have SQL written by hand: for these rows
-the ORM takes three times as much CPU. The SQL of other frequent queries is built by the ORM once, see
+Only this module, ``projections``, ``conversation_columns`` and ``log_copy`` have SQL written by hand: for
+these rows the ORM takes three times as much CPU. The SQL of other frequent queries is built by the ORM once, see
 ``common/prepared_queries``.
 """
 

@@ -14,6 +14,7 @@ from paca.events import Event
 
 WARN_AT_STEPS_LEFT = 2
 WARN_AT_USED_PART = 0.8
+_Notice = events.LimitNeared | events.LimitReached | events.GuardNoticed
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class TurnProgress:
 
     ``tokens`` and ``cost_usd`` are what the conversation has used of its present portion, ``of_turn`` what the
     turn has. ``used_budget`` names a budget of the conversation that is used up, ``warned`` the limits that the
-    model was told about.
+    model was told about. ``chatting``: the newest message is a person's, written in the conversation.
 
     It is a fold over the log, so a worker that takes the conversation over counts on.
     """
@@ -88,6 +89,7 @@ class TurnProgress:
     corrected: bool = False
     nudged: bool = False
     promised: bool = False
+    chatting: bool = False
     window_of_model: tuple[str, int | None] = ("", None)
     loop_guard: LoopGuard = LoopGuard()
     compaction: CompactionState = CompactionState()
@@ -117,27 +119,34 @@ class TurnProgress:
                     cost_usd=self.cost_usd + dollars,
                     of_turn=turn,
                 )
+            case events.MessageReceived(trigger=trigger):
+                return replace(self, chatting=trigger == promised_work.CHAT_MESSAGE)
+            case events.ConversationForked():
+                # guard: fork-has-its-own-budget
+                return replace(self, tokens=0, cost_usd=0.0, used_budget="")
             case events.MessageSpoken():
                 count = self.continuations + 1 if event.truncated else 0
                 return replace(self, continuations=count)
-            case events.LimitNeared(which=which, budget=budget):
-                return replace(self, warned=self.warned | {f"{which}:{budget}"})
-            case events.LimitReached(which=which, budget=budget):
-                # guard: engine-shared-budget-is-no-portion
-                own = which if budget in ("", BudgetScope.CONVERSATION) else self.used_budget
-                return replace(self, summarising=True, used_budget=own)
-            case events.GuardNoticed(guard=guard):
-                return self._notice(guard)
+            case events.LimitNeared() | events.LimitReached() | events.GuardNoticed():
+                return self._notice(event)
             case events.ContextTrimmed(model=model, window=window) if window:
                 return replace(self, window_of_model=(model, window))
         return self
 
-    def _notice(self, guard: str) -> TurnProgress:
+    def _notice(self, event: _Notice) -> TurnProgress:
+        if isinstance(event, events.LimitNeared):
+            return replace(self, warned=self.warned | {f"{event.which}:{event.budget}"})
+        if isinstance(event, events.LimitReached):
+            # guard: engine-shared-budget-is-no-portion
+            own = (
+                event.which if event.budget in ("", BudgetScope.CONVERSATION) else self.used_budget
+            )
+            return replace(self, summarising=True, used_budget=own)
         return replace(
             self,
-            corrected=self.corrected or guard == "text_tool_call",
-            nudged=self.nudged or guard == "only_reasoning",
-            promised=self.promised or guard == promised_work.GUARD,
+            corrected=self.corrected or event.guard == "text_tool_call",
+            nudged=self.nudged or event.guard == "only_reasoning",
+            promised=self.promised or event.guard == promised_work.GUARD,
         )
 
     def _begin_turn(self, event: Event) -> TurnProgress:
@@ -150,6 +159,7 @@ class TurnProgress:
         return TurnProgress(
             tokens=tokens,
             cost_usd=cost_usd,
+            chatting=self.chatting,
             window_of_model=self.window_of_model,
             compaction=self.compaction,
         )
@@ -220,10 +230,7 @@ class TurnLimitReached(Exception):
 def reached_limit(
     progress: TurnProgress, limits: TurnLimits, seconds: float, call: Amounts = NOTHING
 ) -> ReachedLimit | None:
-    """The first limit that forbids another model call, which takes ``call`` at most.
-
-    The loop checks it before each call.
-    """
+    """The first limit that forbids the next model call, which takes ``call`` at most."""
     for budget in limits.budgets(progress):
         if reached := refusal(budget, call):
             return reached

@@ -128,10 +128,14 @@ def _ask_for_answer(recorded: RecordedReply, services: TurnServices) -> bool:
 def _ask_for_work(recorded: RecordedReply, turn: ActiveTurn, services: TurnServices) -> bool:
     """Tell the model, once in an unattended turn, that it has announced work and done none; True if it was told."""
     reply = recorded.reply
-    if not turn.profile.unattended or services.log.progress.promised:
+    progress = services.log.progress
+    # guard: engine-promised-work-in-a-chat
+    if not turn.profile.unattended or progress.chatting or progress.promised:
+        return False
+    if reply.calls or recorded.continues or reply.stop is StopReason.REFUSED:
         return False
     # guard: engine-promised-work
-    if reply.calls or recorded.continues or not promised_work.promises_work(reply.text):
+    if not promised_work.promises_work(reply.text):
         return False
     services.log.add(events.GuardNoticed(guard=promised_work.GUARD, note=promised_work.NOTE))
     return True

@@ -58,6 +58,15 @@ def test_message_to_the_agent_brings_a_conversation_back():
     assert chat.api.get(chat.url(conversation)).data["archived"] is False
 
 
+def test_continue_brings_a_conversation_back():
+    chat = Chat()
+    conversation = done(chat)
+    archive(chat, conversation)
+    assert chat.api.post(chat.url(conversation, "continue/")).status_code == 202
+    assert listed(chat, "?archived=false") == {conversation}
+    assert chat.api.get(chat.url(conversation)).data["archived"] is False
+
+
 def test_conversation_in_which_the_agent_works_is_not_archived():
     chat = Chat()
     conversation = chat.start()["conversation"]

@@ -1,15 +1,26 @@
 """Forks over the API: a new conversation that begins with a copy of another's log."""
 
+import functools
+from dataclasses import replace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from paca import events
 from paca.agents import services as agents
+from paca.common.errors import NotFound
+from paca.conversations import event_log, services
 from paca.conversations.models import Event, ToolCall
+from paca.conversations.services import forks
+from paca.engine.context.history import History, advance
+from paca.engine.turn import TurnOutcome
 from paca.events import MessageSpoken, UsageRecorded
+from paca.worker import turn_end
 from tests.conversations.chat import Chat, bash_call, error_of
+from tests.engine.provider_rules import violations
 
 pytestmark = pytest.mark.django_db
 
@@ -91,6 +102,101 @@ def test_fork_from_the_middle_of_a_running_turn_ends_the_turn_in_the_copy_alone(
     chat.finish_turn(lease, returned)
     assert ToolCall.objects.get().state == "done"
     assert chat.row(made["id"]).turn_number == 2
+
+
+def test_fork_at_any_event_has_a_valid_history_without_open_calls():
+    chat = Chat()
+    origin = chat.start("Look at two folders")["conversation"]
+    reply = uuid4().hex
+    one, two = (
+        events.ToolCalled(
+            call_id=uuid4().hex, tool="bash", arguments={"command": "ls"}, model_call_id=reply
+        )
+        for _ in range(2)
+    )
+    happened = [
+        USED,
+        MessageSpoken(text="I look.", call_id=reply),
+        one,
+        two,
+        events.ToolStarted(call_id=one.call_id, boot_id="b"),
+        events.ToolReturned(call_id=one.call_id, output="a"),
+        events.ToolStarted(call_id=two.call_id, boot_id="b"),
+        events.ToolReturned(call_id=two.call_id, output="b"),
+    ]
+    chat.run_turn(origin, *happened, MessageSpoken(text="Two files.", call_id=uuid4().hex))
+    told = set()
+    for seq in range(chat.row(origin).last_seq + 1):
+        made = fork(chat, origin, seq)
+        log = event_log.load_after(UUID(made["id"]), 0)
+        assert [number for number, _ in log] == list(range(1, made["last_seq"] + 1))
+        history = functools.reduce(
+            lambda known, each: advance(known, each[1], each[0]), log, History()
+        )
+        assert history.open_calls() == ()
+        assert violations(history.messages()) == [], seq
+        told |= {event.output for _, event in log if isinstance(event, events.ToolReturned)}
+    assert told == {"a", "b", forks.NOT_RUN, forks.RUNS_ON}
+
+
+def test_call_that_a_failed_turn_left_open_is_not_run_in_a_fork():
+    """A failed turn leaves its open calls to the next turn of the same conversation."""
+    chat = Chat()
+    origin = chat.start("Print it")["conversation"]
+    called, _ = bash_call("ls", "")
+    lease = chat.start_turn(origin, called)
+    turn_end.end_turn(lease, [], TurnOutcome("failed", "configuration"), steps=1)
+    made = fork(chat, origin, chat.row(origin).last_seq, text="Never mind")
+    outputs = [
+        row["data"] for row in frames(chat, made["id"]) if row["type"] == "agent.tool.returned"
+    ]
+    assert [(each["output"], each["cause"]) for each in outputs] == [(forks.NOT_RUN, "cancelled")]
+
+
+def test_fork_shows_the_context_of_its_last_copied_request():
+    chat = Chat()
+    origin = chat.start()["conversation"]
+    parts = {"system": 4, "tools": 3, "messages": 3, "results": 0}
+    first, second = ({"used": used, "window": 100, "parts": parts} for used in (10, 20))
+    chat.run_turn(origin, replace(USED, context=first), MessageSpoken(text="Hi."))
+    seq = chat.row(origin).last_seq
+    assert chat.api.post(chat.url(origin, "messages/"), {"text": "And?"}).status_code == 202
+    chat.run_turn(origin, replace(USED, call_id=uuid4().hex, context=second))
+    assert chat.row(fork(chat, origin, seq)["id"]).context == first
+    assert chat.row(fork(chat, origin, chat.row(origin).last_seq)["id"]).context == second
+    assert chat.row(fork(chat, origin, 1)["id"]).context is None
+
+
+def test_fork_of_a_conversation_that_was_deleted_meanwhile_is_refused():
+    chat = Chat()
+    found = chat.row(asked(chat))
+    assert chat.api.delete(chat.url(found.pk)).status_code == 204
+    with pytest.raises(NotFound):
+        services.fork(found, seq=1, by=chat.world.owner)
+
+
+def test_long_log_is_copied_with_as_many_queries_as_a_short_one():
+    chat = Chat()
+    counts = []
+    for count in (3, 300):
+        origin = chat.start()["conversation"]
+        chat.run_turn(origin, *[MessageSpoken(text=f"{n}") for n in range(count)])
+        seq = chat.row(origin).last_seq
+        with CaptureQueriesContext(connection) as queries:
+            fork(chat, origin, seq)
+        counts.append(len(queries))
+        assert Event.objects.filter(conversation__forked_from=origin, seq__lte=seq).count() == seq
+    assert counts[0] == counts[1]
+
+
+def test_fork_of_an_archived_conversation_is_in_the_lists():
+    chat = Chat()
+    origin = asked(chat)
+    assert chat.api.patch(chat.url(origin), {"archived": True}).status_code == 200
+    made = fork(chat, origin, chat.row(origin).last_seq)
+    assert made["archived"] is False
+    listed = chat.api.get(f"{chat.conversations_url}?archived=false").json()["results"]
+    assert [row["id"] for row in listed] == [made["id"]]
 
 
 def test_export_of_a_fork_names_its_origin():

@@ -8,7 +8,7 @@ from django.db import IntegrityError
 
 from paca.conversations import deletion, full_outputs
 from paca.conversations.models import Conversation, FullOutput, FullOutputPart
-from paca.events import ToolCalled
+from paca.events import ToolCalled, ToolStarted
 from tests.conversations.chat import CALL, Chat, bash_call, download
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +67,28 @@ def test_full_output_is_for_readers_of_its_conversation_only(chat, conversation)
     assert other.api.get(address(other, theirs)).status_code == 404
     second = chat.start("Another")["conversation"]
     assert chat.api.get(address(chat, second)).status_code == 404
+
+
+def test_full_output_is_downloaded_from_a_fork_while_its_origin_is_there():
+    chat = Chat()
+    origin = chat.start("Print a lot")["conversation"]
+    called, returned = bash_call("print", "first … last", truncated=True)
+    started = ToolStarted(call_id=UUID(CALL).hex, boot_id="b")
+    chat.run_turn(origin, called, started, returned)
+    keep()
+    before, first = (fork(chat, origin, seq) for seq in (1, chat.row(origin).last_seq))
+    second = fork(chat, first, chat.row(first).last_seq)
+    for copied in (first, second):
+        assert download(chat.api.get(address(chat, copied))) == b"".join(PARTS)
+    assert chat.api.get(address(chat, before)).status_code == 404, "the call is not in its log"
+    assert chat.api.delete(chat.url(origin)).status_code == 204
+    assert chat.api.get(address(chat, second)).status_code == 404
+
+
+def fork(chat: Chat, conversation: str, seq: int) -> str:
+    answer = chat.api.post(chat.url(conversation, "fork/"), {"seq": seq})
+    assert answer.status_code == 201, answer.data
+    return str(answer.data["id"])
 
 
 @pytest.mark.parametrize("call_id", [CALL, OTHER_CALL, "nonsense", "..", "%00"])

@@ -63,6 +63,19 @@ def test_budget_that_was_reached_is_given_again_to_the_next_turn(which, tokens, 
     assert once_more.tokens == tokens + 70
 
 
+def test_fork_begins_with_whole_budgets():
+    """The copied calls belong to the origin, and so does the limit that it had reached."""
+    spent, reached = (
+        call(input=70, cost_usd=1.0),
+        events.LimitReached(which="token_budget", limit=1),
+    )
+    forked = events.ConversationForked(conversation_id="c", seq=3)
+    progress = used(spent, reached, forked, call(input=5, cost_usd=0.5))
+    assert (progress.tokens, progress.cost_usd) == (5, 0.5)
+    next_turn = progress.advance(events.TurnStarted(number=2))
+    assert (next_turn.tokens, next_turn.cost_usd) == (5, 0.5)
+
+
 def test_limit_says_what_continue_gives():
     assert ReachedLimit("token_budget", 100_000).detail == (
         "It has used its limit of 100,000 tokens. Continue or a message gives it 100,000 tokens more."

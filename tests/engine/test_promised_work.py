@@ -5,7 +5,7 @@ import pytest
 from paca import events
 from paca.engine.promised_work import promises_work
 from tests.engine.world import World
-from tests.support.model_script import calls, says
+from tests.support.model_script import Scripted, calls, says
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +54,22 @@ async def test_announcement_in_a_chat_is_an_answer():
     assert len(world.llm.requests) == 1
 
 
+async def test_announcement_to_a_person_who_writes_in_an_unattended_conversation_is_an_answer():
+    world = World(says("Done."), says(PROMISE), unattended=True)
+    await world.ask("Look at the tests")
+    world.log.append(events.MessageReceived(text="Are they green?"))
+    await world.proceed()
+    assert world.answers == ["Done.", PROMISE]
+    assert world.find(events.GuardNoticed) == []
+
+
+async def test_announcement_of_a_model_that_declined_is_no_promise():
+    world = World(Scripted(("I will stop here.",), stop="refusal"), unattended=True)
+    await world.ask("Do what you must not")
+    assert world.status == "failed/model_refused"
+    assert world.find(events.GuardNoticed) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -77,6 +93,7 @@ def test_last_sentence_that_announces_the_next_step_is_a_promise(text):
         "I will run it again when the server is back.",
         "I'll fix the import. Which of the two modules do you mean?",
         "I will not change the API.",
+        "I'll keep an eye on the queue.",
         "The user says: I will come.\nThe report is in notes.md.",
         "Let me check the tests first. They pass.",
     ],

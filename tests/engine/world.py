@@ -81,8 +81,12 @@ class World:
     # --- what people do ---------------------------------------------------------------------------
 
     def send(self, text: str) -> None:
-        """Write a message. It starts a turn if none runs, and ends the wait for an approval."""
-        self.log.append(events.MessageReceived(text=text))
+        """Write a message. It starts a turn if none runs, and ends the wait for an approval.
+
+        An unattended agent gets it as the text of a task.
+        """
+        trigger = "task_assigned" if self.profile.unattended else "chat_message"
+        self.log.append(events.MessageReceived(text=text, trigger=trigger))
         if self.waits_for is not None:
             self._supersede("message")
         else:

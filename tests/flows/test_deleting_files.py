@@ -7,6 +7,7 @@ import pytest
 
 from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox
+from paca.conversations.services import messages
 from tests.flows.test_sweeper import set_last_use, sweep
 from tests.support import docker_backend
 from tests.support.flow import (
@@ -80,7 +81,7 @@ def test_deleting_files_is_refused_while_commands_run(flow):
         "Go", [calls(bash=f"echo x > note.txt; {UNTIL_ALLOWED}; cat note.txt"), says("x")]
     )
     wait_until(lambda: conversation.has_event("tool.started"))
-    with pytest.raises(deletion.ConversationRunning):
+    with pytest.raises(messages.ConversationRunning):
         delete_files(flow, conversation)
     backend = flow.sandbox
     wait_until(lambda: Sandbox.objects.filter(conversation=conversation.id).exists())

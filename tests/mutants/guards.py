@@ -276,6 +276,22 @@ MUTANTS = (
             "tests/conversations/test_instructions.py::test_suggestion_that_is_decided_cannot_be_decided_otherwise",
         ),
     ),
+    Mutant("fork-of-a-deleted-conversation", never, ("tests/conversations/test_forks.py",)),
+    Mutant(
+        "fork-closes-open-calls",
+        removed,
+        (
+            "tests/conversations/test_forks.py::test_fork_at_any_event_has_a_valid_history_without_open_calls",
+        ),
+    ),
+    Mutant("fork-has-its-own-budget", value("self"), ("tests/engine/test_limits.py",)),
+    Mutant(
+        "full-output-of-the-log",
+        last_operand_dropped,
+        ("tests/conversations/test_full_outputs.py",),
+    ),
+    Mutant("archive-holds-no-work", removed, ("tests/conversations/test_archive.py",)),
+    Mutant("engine-promised-work-in-a-chat", never, ("tests/engine/test_promised_work.py",)),
     Mutant(
         "fork-leaves-the-calls-of-its-origin",
         value('{"id": uuid_parameter(call_id)}'),
@@ -465,7 +481,11 @@ MUTANTS = (
     Mutant("engine-summary-at-a-limit", never, ("tests/engine/test_budgets.py",)),
     Mutant("engine-one-summary", never, ("tests/engine/test_budgets.py",)),
     Mutant("engine-summary-fits-into-the-budget", value("True"), ("tests/engine/test_budgets.py",)),
-    Mutant("engine-shared-budget-is-no-portion", value("which"), ("tests/engine/test_budgets.py",)),
+    Mutant(
+        "engine-shared-budget-is-no-portion",
+        value("event.which"),
+        ("tests/engine/test_budgets.py",),
+    ),
     Mutant("budget-is-asked-when-a-call-starts", never, ("tests/conversations/test_budgets.py",)),
     Mutant(
         "budget-calls-wait-for-one-another",

@@ -84,7 +84,7 @@ class OneConversation(ProjectView):
         tags=["conversations"],
     )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
-        """Change its title, or move it to the archive or back. A message to the agent brings it back too."""
+        """Change its title, or move it to the archive or back. A message or Continue brings it back too."""
         data = ConversationInput.read(request, partial=True)
         with transaction.atomic():
             conversation = selectors.get(self.project, conversation_id, for_update=True)

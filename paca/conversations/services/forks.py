@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
 from paca import events
-from paca.common.errors import Invalid
-from paca.conversations import event_log, search_index, store
+from paca.common.errors import Invalid, NotFound
+from paca.conversations import event_log, log_copy, search_index, store
 from paca.conversations.models import (
     ChatSession,
     Conversation,
     ConversationStatus,
-    Event,
     TriggerType,
     TurnStatus,
 )
@@ -22,20 +23,28 @@ from paca.conversations.services.inbox import check_agent_available, check_subje
 from paca.projects.models import Member
 
 FORK_OF = "Fork of "
-COPIED_AT_ONCE = 1000
+NOT_RUN = "Not run. The conversation was forked before this call ran."
+RUNS_ON = (
+    "The conversation was forked while this call ran. It ran on in the other conversation, and its result is"
+    " not known here."
+)
 
 
 @transaction.atomic
 def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conversation:
     """Make a chat of ``by`` that begins with the events of ``origin`` up to ``seq``; 0 is none of them.
 
-    The origin stays as it is, and may run on. The fork has an empty sandbox, and its usage counts from 0.
-    With a ``text`` it is sent there, which starts the agent. Raises ``Invalid`` if there is no event
-    ``seq`` or the text is too long, ``SubjectDeleted``, and what ``check_agent_available`` raises.
+    The origin stays as it is, and may run on. The fork has an empty sandbox, and its usage and its budgets
+    count from 0. With a ``text`` it is sent there, which starts the agent. Raises ``Invalid`` if there is no
+    event ``seq`` or the text is too long, ``NotFound`` if the origin is deleted, ``SubjectDeleted``, and
+    what ``check_agent_available`` raises.
     """
     if text:
         messages.check_text(text)
     origin = lock(origin)  # its log cannot be deleted meanwhile
+    # guard: fork-of-a-deleted-conversation
+    if origin.deleted_at is not None:
+        raise NotFound("This conversation was deleted.")
     if seq > origin.last_seq:
         raise Invalid(
             fields={"seq": [f"The last event of this conversation is {origin.last_seq}."]}
@@ -44,11 +53,12 @@ def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conve
     check_subject(origin)
     turn, is_running = _last_turn(origin.pk, seq)
     made = _create(origin, seq, turn, by=by)
-    _copy_events(origin.pk, made.pk, seq)
+    log_copy.copy_events(origin.pk, made.pk, upto_seq=seq)
+    own: list[events.Event] = [*_results_of_open_calls(origin.pk, seq)]
     if is_running:
-        ended = events.TurnFinished(number=turn, status=TurnStatus.STOPPED.value, reason="forked")
-        store.append(made.pk, ended)
-    store.append(made.pk, *_first_events(origin, seq, by=by))
+        status = TurnStatus.STOPPED.value
+        own.append(events.TurnFinished(number=turn, status=status, reason="forked"))
+    store.append(made.pk, *own, *_first_events(origin, seq, by=by))
     search_index.index(made.pk)
     if text:
         messages.send(made, text=text, by=by)
@@ -58,15 +68,20 @@ def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conve
 
 def _last_turn(conversation_id: UUID, seq: int) -> tuple[int, bool]:
     """The number of the last turn that began up to ``seq``, 0 if there is none, and whether it ran there."""
-    number, is_running = 0, False
     types = (events.TurnStarted.type, events.TurnFinished.type)
-    for at, event in event_log.of_types(conversation_id, types):
-        if at > seq:
-            break
-        is_running = isinstance(event, events.TurnStarted)
-        if isinstance(event, events.TurnStarted):
-            number = event.number
-    return number, is_running
+    for event in event_log.backwards(conversation_id, types, upto_seq=seq):
+        if isinstance(event, events.TurnStarted | events.TurnFinished):
+            return event.number, isinstance(event, events.TurnStarted)
+    return 0, False
+
+
+def _context(conversation_id: UUID, seq: int) -> dict[str, Any] | None:
+    """What filled the newest request up to ``seq``, as the column ``context``; None if no event tells it."""
+    types = (events.UsageRecorded.type, events.ContextCompacted.type)
+    for event in event_log.backwards(conversation_id, types, upto_seq=seq):
+        if isinstance(event, events.UsageRecorded | events.ContextCompacted) and event.context:
+            return event.context
+    return None
 
 
 def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Conversation:
@@ -84,19 +99,43 @@ def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Convers
         reason="answered",
         next_seq=seq + 1,
         turn_number=turn,
+        context=_context(origin.pk, seq),
     )
     session.conversation = made
     session.save(update_fields=["conversation", "updated_at"])
     return made
 
 
-def _copy_events(origin_id: UUID, made_id: UUID, seq: int) -> None:
-    """Copy the events up to ``seq`` with their numbers. Large payloads are shared."""
-    rows = Event.objects.filter(conversation=origin_id, seq__lte=seq).order_by("seq")
-    columns = ("seq", "type", "source", "turn", "at", "payload", "blob_id")
-    for first in range(1, seq + 1, COPIED_AT_ONCE):
-        batch = rows.filter(seq__gte=first, seq__lt=first + COPIED_AT_ONCE).values(*columns)
-        Event.objects.bulk_create([Event(conversation_id=made_id, **row) for row in batch])
+_CALL_EVENTS = (
+    events.ToolCalled.type,
+    events.ToolStarted.type,
+    events.ToolReturned.type,
+    events.ToolOutcomeUnknown.type,
+)
+
+
+def _results_of_open_calls(conversation_id: UUID, seq: int) -> Iterator[events.ToolReturned]:
+    """A result for each call that has none up to ``seq``, so that the fork does not run the origin's calls.
+
+    Only the newest reply can have such calls: the log has the results of a reply before the next reply.
+    """
+    has_result, has_started = set(), set()
+    newest_reply, open_calls = None, []
+    for event in event_log.backwards(conversation_id, _CALL_EVENTS, upto_seq=seq):
+        match event:
+            case events.ToolReturned() | events.ToolOutcomeUnknown():
+                has_result.add(event.call_id)
+            case events.ToolStarted():
+                has_started.add(event.call_id)
+            case events.ToolCalled():
+                if newest_reply not in (None, event.model_call_id):
+                    break
+                newest_reply = event.model_call_id
+                open_calls.append(event.call_id)
+    # guard: fork-closes-open-calls
+    for call_id in reversed([each for each in open_calls if each not in has_result]):
+        text = RUNS_ON if call_id in has_started else NOT_RUN
+        yield events.ToolReturned(call_id=call_id, output=text, failed=True, cause="cancelled")
 
 
 def _first_events(origin: Conversation, seq: int, *, by: Member) -> list[events.Event]:

@@ -43,8 +43,8 @@ class ConversationBusy(Conflict):
     code = "conversation_busy"
 
 
-class ConversationAtWork(Conflict):
-    """The agent works in this conversation. Wait for its end, or stop it, and archive it then."""
+class ConversationRunning(Conflict):
+    """The agent is at work in this conversation. Stop it first."""
 
     code = "conversation_running"
 
@@ -216,13 +216,13 @@ def rename(conversation: Conversation, *, title: str, by: Member) -> None:
 def archive(conversation: Conversation, *, archived: bool, by: Member) -> None:
     """Move the conversation to the archive, or back from it; nothing happens if it is there already.
 
-    Raises ``ConversationAtWork`` if the agent works in it or is to begin.
+    Raises ``ConversationRunning`` if the agent works in it or is to begin.
     """
     current = lock(conversation)
     if archived == current.archived:
         return
     if archived and is_busy(current):
-        raise ConversationAtWork
+        raise ConversationRunning
     store.append(current.id, events.ConversationArchived(archived=archived, by=by.name))
 
 

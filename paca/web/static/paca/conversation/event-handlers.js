@@ -88,7 +88,6 @@ function startOfReply(draft, call) {
 }
 
 function messageReceived(draft, frame, data) {
-  if (isNews(draft, frame)) draft.archived = false;
   writable(draft, "pending").delete(data.client_id);
   const key = `message:${frame.seq}`;
   const entry = { key, kind: "person", ...metadata(frame), ...data };
@@ -268,7 +267,10 @@ const statusWithNote = (status) => (draft, frame, data) => {
 };
 
 export const eventHandlers = new Map(Object.entries({
-  "agent.conversation.queued": (draft, frame) => setStatus(draft, frame, "queued"),
+  "agent.conversation.queued": (draft, frame) => {
+    setStatus(draft, frame, "queued");
+    if (isNews(draft, frame)) draft.archived = false;
+  },
   "agent.conversation.started": (draft, frame, { model, demo }) => {
     setStatus(draft, frame, "running");
     Object.assign(draft, { model, demo: Boolean(demo) });
@@ -295,6 +297,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.conversation.forked": (draft, frame, data) => {
     if (isNews(draft, frame)) draft.restApprovedBy = ""; // the copy asks again
     setStatus(draft, frame, "finished");
+    if (isNews(draft, frame)) Object.assign(draft, { archived: false, usage: emptyUsage() });
     addNote(draft, frame, data);
   },
   "agent.conversation.interrupted": (draft, frame, data) => {
