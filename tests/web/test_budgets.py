@@ -23,9 +23,9 @@ def test_style_sheets_stay_within_20_kb() -> None:
     assert compressed_kb(SHEETS) <= 20
 
 
-def test_modules_of_the_conversation_stay_within_112_kb() -> None:
+def test_modules_of_the_conversation_stay_within_115_kb() -> None:
     """Nothing is minified, so comments and long names count. The first paint needs no module."""
-    assert compressed_kb(modules_needed_by("paca/pages/conversation.js")) <= 112
+    assert compressed_kb(modules_needed_by("paca/pages/conversation.js")) <= 115
 
 
 def test_default_page_loads_no_markdown_library() -> None:
