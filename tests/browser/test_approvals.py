@@ -55,11 +55,11 @@ def test_person_approves_from_the_inbox_by_keyboard(asking: Page, product: Produ
     page.set_viewport_size({"width": 320, "height": 700})
     has_no_sideways_scroll(page)
     page.wait_for_function(
-        "document.getAnimations().every((each) => each.effect.getTiming().iterations === Infinity)"
+        "() => document.getAnimations().every((each) => each.effect.getTiming().iterations === Infinity)"
     )
     page.screenshot(path=product.pictures / "inbox-approval-phone.png")
     page.set_viewport_size({"width": 1440, "height": 900})
-    page.wait_for_function("document.querySelector('paca-ask').isSeen")
+    page.wait_for_function("() => document.querySelector('paca-ask').isSeen")
     page.keyboard.press("a")
     expect(needs.get_by_role("button", name="Deny", exact=True)).to_be_hidden()
 

@@ -46,7 +46,7 @@ def board(page: Page, project: str) -> Page:
     page.evaluate(LOAD_ALL)
     # A column that another test has moved a card to shows one less than it has.
     page.wait_for_function(
-        f"document.querySelectorAll('.kcard').length > {CARDS - 5}", polling="raf"
+        f"() => document.querySelectorAll('.kcard').length > {CARDS - 5}", polling="raf"
     )
     page.evaluate(FRAME)
     return page

@@ -117,7 +117,7 @@ def test_live_rows_are_shown_and_live_output_follows_its_end(page: Page, convers
     page.evaluate(DISPATCH, [printed(40, 80)])
     expect(area).to_contain_text("tick 0079")
     hidden = "e => e.scrollHeight - e.scrollTop - e.clientHeight"
-    page.wait_for_function(f"({hidden})(document.querySelector('paca-follow-end pre')) < 2")
+    page.wait_for_function(f"() => ({hidden})(document.querySelector('paca-follow-end pre')) < 2")
     area.evaluate("e => e.scrollTo(0, 0)")
     page.wait_for_timeout(100)
     page.evaluate(DISPATCH, [printed(80, 120)])

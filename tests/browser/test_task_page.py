@@ -157,7 +157,7 @@ def test_parent_and_blockers_are_found_by_key_or_title_and_a_circle_is_refused(
 def test_subtasks_are_added_and_followed_on_the_page_of_their_parent(
     task: Page, open_browser: Callable[..., BrowserContext]
 ) -> None:
-    field = task.get_by_role("textbox", name="Title of a new subtask")
+    field = task.get_by_role("textbox", name="New subtask")
     field.fill("Count the cents")
     task.reload()
     expect(field).to_have_value("Count the cents")

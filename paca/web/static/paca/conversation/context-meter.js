@@ -9,9 +9,9 @@ export function contextMeter(context) {
   const percent = percentOf(context);
   const shown = percent == null ? null : Math.min(percent, 100);
   return html`<details class="context-meter" @keydown=${closeByEscape} @focusout=${closeAfterwards}>
-    <summary class="btn btn-quiet btn-s" aria-label=${inWords(context)} title=${inWords(context)}>
+    <summary class="btn btn-quiet btn-s" title=${inWords(context)}>
       ${shown == null ? nothing : ring(shown)}
-      <span class="num ${shown == null ? "" : "desk-only"}">${short(context)}</span></summary>
+      <span class="num ${shown == null ? "" : "desk-only"}">${short(context)}</span><span class="sr">${inWords(context)}</span></summary>
     <div class="popup"><p class="meter-row"><span>Context</span><b>${inNumbers(context)}</b></p>
       ${shown == null ? nothing : bar(shown)}
       <dl>${partsInWords(context).map(([label, tokens]) => html`<div class="meter-row"><dt>${label}</dt><dd class="num">${tokens}</dd></div>`)}</dl>

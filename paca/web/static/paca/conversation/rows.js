@@ -81,8 +81,11 @@ function messageTools({ entry: it }, { acts, mayWrite, me }) {
   return html`${copyText("Copy message", it.text)}${mine ? toolButton("Edit and go on from here", "pencil", () => acts.goBack("editMessage", it)) : nothing}`;
 }
 
+/** A text of the log without hidden signs; a template is shown as it is. */
+const readable = (words) => (typeof words === "string" ? visible(words) : words);
+
 function slim(row, context, { icon: name, fact, facts = nothing, classes = "" }) {
-  const body = html`<div class="tool-slim"><span>${fact}</span><span class="facts">${facts}</span></div>`;
+  const body = html`<div class="tool-slim"><span>${readable(fact)}</span><span class="facts">${facts}</span></div>`;
   return entry(row, context, { node: icon(name), body, classes });
 }
 
@@ -141,7 +144,7 @@ function fold(key, title, open, { onToggle }, body) {
     <summary class="tool-slim" @click=${(event) => {
       event.preventDefault();
       onToggle(key, !open);
-    }}><span>${title}</span>${icon("chevron-right", "icon-s turns")}</summary>
+    }}><span>${readable(title)}</span>${icon("chevron-right", "icon-s turns")}</summary>
     ${open ? body() : nothing}</details>`;
 }
 

@@ -84,6 +84,6 @@ export class Subtasks {
       ${this.tasks.length ? html`<div class="section-h"><h2>Subtasks</h2><span class="n num">${done} of ${this.tasks.length} done</span></div>
         <ul class="rowlist">${repeat(this.tasks, ({ id }) => id, (task) => this.#row(task))}</ul>` : nothing}
       ${mayWrite ? html`<form class="subtask-new" @submit=${(event) => { event.preventDefault(); this.#add(); }}><input class="input input-s" data-new-subtask maxlength=${MAX_TITLE_CHARACTERS}
-        aria-label="Title of a new subtask" placeholder="Add a subtask" enterkeyhint="done" autocomplete="off" ?readonly=${this.#saving} .value=${live(this.#title)} @input=${({ target }) => this.#keep(target.value)}></form>` : nothing}</section>`;
+        aria-label="New subtask" placeholder="Add a subtask" enterkeyhint="done" autocomplete="off" ?readonly=${this.#saving} .value=${live(this.#title)} @input=${({ target }) => this.#keep(target.value)}></form>` : nothing}</section>`;
   }
 }
