@@ -108,6 +108,7 @@ LEFT_OUT = {
     "tests/realtime/test_relay_on_demand.py": NO_DATABASE,
     "tests/realtime/test_slow_readers.py": "measures what a web server keeps for a socket",
     "tests/worker/test_budget_pauses.py": SAME_QUERIES,
+    "tests/worker/test_run_log.py": SAME_QUERIES,
     "tests/worker/test_control_protocol.py": SAME_QUERIES,
     "tests/worker/test_external_triggers_on_a_full_disk.py": NO_QUERY,
     "tests/worker/test_instructions_file.py": NO_DATABASE,

@@ -121,9 +121,6 @@ class TurnProgress:
                 )
             case events.MessageReceived(trigger=trigger):
                 return replace(self, chatting=trigger == promised_work.CHAT_MESSAGE)
-            case events.ConversationForked():
-                # guard: fork-has-its-own-budget
-                return replace(self, tokens=0, cost_usd=0.0, used_budget="")
             case events.MessageSpoken():
                 count = self.continuations + 1 if event.truncated else 0
                 return replace(self, continuations=count)

@@ -284,7 +284,6 @@ MUTANTS = (
             "tests/conversations/test_forks.py::test_fork_at_any_event_has_a_valid_history_without_open_calls",
         ),
     ),
-    Mutant("fork-has-its-own-budget", value("self"), ("tests/engine/test_limits.py",)),
     Mutant(
         "full-output-of-the-log",
         last_operand_dropped,
@@ -396,7 +395,7 @@ MUTANTS = (
     Mutant(
         "worker-call-reads-claimed-messages",
         filter_dropped,
-        ("tests/worker/test_messages_are_answered_once.py",),
+        ("tests/worker/test_run_log.py",),
     ),
     Mutant(
         "worker-stop-ends-older-messages-only",
@@ -479,7 +478,15 @@ MUTANTS = (
     Mutant("engine-text-call-correction", never, ("tests/engine/test_text_tool_calls.py",)),
     Mutant("engine-unknown-price", always, ("tests/engine/test_loop.py",)),
     Mutant("engine-summary-at-a-limit", never, ("tests/engine/test_budgets.py",)),
-    Mutant("engine-one-summary", never, ("tests/engine/test_budgets.py",)),
+    Mutant(
+        "engine-one-summary",
+        never,
+        (
+            "tests/engine/test_budgets.py",
+            "tests/engine/test_limits.py",
+            "tests/engine/test_loop.py",
+        ),
+    ),
     Mutant("engine-summary-fits-into-the-budget", value("True"), ("tests/engine/test_budgets.py",)),
     Mutant(
         "engine-shared-budget-is-no-portion",
@@ -556,7 +563,7 @@ MUTANTS = (
     Mutant(
         "engine-newest-results-are-kept",
         value("[results for results in by_message if results]"),
-        ("tests/engine/test_context_window.py",),
+        ("tests/engine/context/test_boundaries.py",),
     ),
     Mutant("engine-shorten-after-refusal", always, ("tests/engine/test_context_window.py",)),
     Mutant(
@@ -615,7 +622,7 @@ MUTANTS = (
     Mutant(
         "history-replaces-whole-pairs",
         removed,
-        ("tests/engine/context/test_shortened_history.py",),
+        ("tests/engine/context/test_boundaries.py",),
     ),
     Mutant("summary-is-requested-once", always, ("tests/conversations/test_summaries.py",)),
     Mutant("engine-strictest-form-is-left", removed, ("tests/engine/llm/test_plain_history.py",)),
