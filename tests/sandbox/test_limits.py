@@ -203,7 +203,8 @@ async def test_a_full_workspace_ends_the_call_that_fills_it(open_sandbox, line):
     used = int((await handle.bash("du -sm . | cut -f1")).output)
     assert used < 64 * 20
     # Deleting files must be possible even while the workspace is above the limit.
-    assert (await handle.bash("sleep 1; rm -rf *; sleep 0.5; echo clean")).output == "clean\n"
+    cleaned = await handle.bash("sleep 1; rm -rf *; sleep 0.5; echo clean")
+    assert (cleaned.output, cleaned.cause) == ("clean\n", "")
 
 
 async def test_a_background_process_that_fills_the_workspace_is_ended(open_sandbox):

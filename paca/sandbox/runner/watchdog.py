@@ -26,6 +26,7 @@ SLICE_SECONDS = 0.005  # the runner's time for one slice of a measurement of the
 MAX_CROWDED_CHECKS = 10  # many processes for a moment (make -j) are no fork bomb
 MAX_FULL_CHECKS = 3  # a command may notice a full workspace itself, and clean up
 MIN_FREE_BYTES = 256 << 20
+MAX_SETTLING_SECONDS = 5.0  # processes that cannot be ended excuse the others no longer
 
 
 class Watchdog:
@@ -54,7 +55,8 @@ class Watchdog:
         self._due = 0.0
         self._crowded_checks = 0
         self._full_checks = 0
-        self._is_settling = False
+        self._ending: set[int] = set()  # the processes that were ended last for a full disk
+        self._settling_until = 0.0  # on the clock of ``time.monotonic``; 0 if no process was ended
         self._measuring: Iterator[Usage | None] | None = None
         self._measuring_since = 0.0
         self._measure_due = 0.0
@@ -105,38 +107,41 @@ class Watchdog:
             if total > self._memory_limit:
                 self._end_largest(held, "out_of_memory")
 
-    def _end_largest(self, weight: dict[int, int], cause: str) -> None:
-        """End the call whose processes have the highest sum of ``weight``.
+    def _end_largest(self, weight: dict[int, int], cause: str) -> set[int]:
+        """End the call whose processes have the highest sum of ``weight``; gives its processes.
 
-        If they belong to no running call, only these processes are killed.
+        If they belong to no call, only these processes are killed.
         """
+        if not weight:
+            return set()
         shares: dict[str, int] = {}
-        owners = self._owners(weight)
-        if not owners:
-            return
-        for pid, owner in owners.items():
-            shares[owner] = shares.get(owner, 0) + weight[pid]
+        owners = dict.fromkeys(weight, "") | self._owners()
+        for pid in weight:
+            shares[owners[pid]] = shares.get(owners[pid], 0) + weight[pid]
         largest = max(shares, key=lambda owner: shares[owner])
+        ended = {pid for pid, owner in owners.items() if owner == largest}
         call = self._calls.running.get(largest)
         if call is not None:
             self._calls.kill(call, cause, at_once=True)
         elif known := self._calls.all.get(largest):
             self._calls.tree(known).kill()
         else:
-            processes.send_signal(
-                [pid for pid, owner in owners.items() if owner == largest], SIGKILL
-            )
+            ended &= weight.keys()
+            processes.send_signal(ended, SIGKILL)
+        return ended
 
-    def _owners(self, weight: dict[int, int]) -> dict[int, str]:
+    def _owners(self) -> dict[int, str]:
         """The call of each process; empty for one of no call. The newest counts where it may be one of several."""
-        found = find_owners(processes.living_processes(), self._calls.all.values())
-        return {pid: (found.get(pid) or ("",))[-1] for pid in weight}
+        living = processes.living_processes()
+        found = find_owners(living, self._calls.all.values())
+        return {pid: (found.get(pid) or ("",))[-1] for pid in living}
 
     def _begin_measuring(self, now: float) -> None:
         if self._measuring is not None:
             return
         if self._asked or now >= self._measure_due or self._disk.is_urgent():
             self._measuring, self._measuring_since = self._disk.measure(), now
+            self._ending &= processes.living_processes().keys() if self._ending else set()
             self._answering, self._asked = self._asked, []
 
     def _continue_measuring(self, steps: Iterator[Usage | None]) -> None:
@@ -160,10 +165,15 @@ class Watchdog:
         if not self._disk.enforced:
             too_large = self._disk_limit.is_passed(usage, time.monotonic())
         active = self._active_processes()
-        if self._is_settling:  # what was stored until a call was ended is no fault of the others
-            self._is_settling = False
+        if self._settling_until:
+            # What was stored until the processes of a call were gone is no fault of the others: the first
+            # measurement that began without them is the new base.
+            if not self._ending or time.monotonic() > self._settling_until:
+                self._settling_until = 0.0
         elif too_large or self._free_bytes() < MIN_FREE_BYTES:
-            self._is_settling = self._end_writer(active, certain=too_large)
+            self._ending = self._end_writer(active, certain=too_large)
+            if self._ending:
+                self._settling_until = time.monotonic() + MAX_SETTLING_SECONDS
 
     def _active_processes(self) -> dict[int, int]:
         """The processes that have run since the last measurement, with the processor time of each."""
@@ -172,8 +182,8 @@ class Watchdog:
         spent = {pid: ticks - before.get(pid, 0) for pid, ticks in self._ticks_before.items()}
         return {pid: ticks for pid, ticks in spent.items() if ticks > 0}
 
-    def _end_writer(self, active: dict[int, int], *, certain: bool) -> bool:
-        """End the call that has written or holds most; gives whether one was ended.
+    def _end_writer(self, active: dict[int, int], *, certain: bool) -> set[int]:
+        """End the call that has written or holds most; gives its processes, which are none if it ended no call.
 
         If none has and it is ``certain`` that one stores too much, one of the active processes makes files
         or space in another way. Others on the machine may have filled its disk.
@@ -185,10 +195,9 @@ class Watchdog:
         }
         if max(written.values(), default=0) <= GROWTH_SLACK_BYTES:
             if self._disk.enforced or not certain:
-                return False
+                return set()
             written = active or dict.fromkeys(self._ticks_before, 1)
-        self._end_largest(written, "disk_full")
-        return bool(written)
+        return self._end_largest(written, "disk_full")
 
     def _free_bytes(self) -> int:
         found = os.fstatvfs(self._disk_fd)
