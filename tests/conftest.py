@@ -10,7 +10,7 @@ from django.db import connections
 
 from paca.sandbox.bubblewrap import backend
 from paca.sandbox.bubblewrap.backend import Bubblewrap
-from tests.support import empty_tables, postgres_server
+from tests.support import empty_tables, migrated_database, postgres_server
 from tests.support.postgres_server import PostgresServer
 
 HERE = Path(__file__).parent
@@ -51,8 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if not SLOW & {marker.name for marker in item.iter_markers()}:
             item.add_marker(pytest.mark.quick)
-    on_sqlite = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
-    absent = ["postgres" if on_sqlite else "sqlite"]
+    absent = ["postgres" if _is_on_sqlite() else "sqlite"]
     if os.geteuid() != 0 or not CONTROL_GROUPS.exists():
         absent.append("cgroup2")
     left_out = [item for item in items if any(map(item.get_closest_marker, absent))]
@@ -60,9 +59,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
+def _is_on_sqlite() -> bool:
+    return settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_modify_db_settings: None) -> Iterator[bool]:
+    """Whether the database of the tests exists: on SQLite it is a copy of a migrated one."""
+    if not _is_on_sqlite():
+        yield False
+        return
+    file = Path(settings.DATABASES["default"]["TEST"]["NAME"])
+    migrated_database.copy_to(file)
+    yield True
+    file.unlink()
 
 
 @pytest.fixture(scope="session")

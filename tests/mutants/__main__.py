@@ -25,6 +25,8 @@ from tests.mutants.guards import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AT_ONCE = 2  # mutants, each in a copy of the tree
+# A mutant may hang, and how a test fails interests nobody.
+FAIL_QUICKLY = ("-x", "--timeout=20", "--assert=plain", "-p", "tests.mutants.without_shrinking")
 
 
 def main() -> int:
@@ -93,7 +95,7 @@ def _all_pass(chosen: Sequence[Mutant], tree: Path) -> bool:
             test for mutant in chosen for test in mutant.tests if mutant.on_services == on_services
         }
         if tests:
-            ended = _run(sorted(tests), tree, on_services=on_services)
+            ended = _run([*sorted(tests), "-x"], tree, on_services=on_services)
             if ended.returncode != pytest.ExitCode.OK:
                 print(ended.stdout, "the tests fail with every guard in place", sep="\n")
                 return False
@@ -128,7 +130,7 @@ def _is_killed(mutant: Mutant, tree: Path) -> bool:
 
 def _verdict(mutant: Mutant, tree: Path) -> str:
     with _without_guard(mutant, tree):
-        ended = _run(mutant.tests, tree, on_services=mutant.on_services)
+        ended = _run([*mutant.tests, *FAIL_QUICKLY], tree, on_services=mutant.on_services)
     if ended.returncode == pytest.ExitCode.TESTS_FAILED:
         return "killed"
     if ended.returncode == pytest.ExitCode.OK:
@@ -148,10 +150,10 @@ def _without_guard(mutant: Mutant, tree: Path) -> Iterator[None]:
 
 
 def _run(
-    tests: Sequence[str], tree: Path, *, on_services: bool
+    arguments: Sequence[str], tree: Path, *, on_services: bool
 ) -> subprocess.CompletedProcess[str]:
     module = "tests.on_services" if on_services else "pytest"
-    command = [sys.executable, "-m", module, *tests, "-x", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", module, *arguments, "-q", "-p", "no:cacheprovider"]
     # In CI a skipped test fails the run, and so does a run of no test.
     environment = {**os.environ, "CI": "true"}
     return subprocess.run(
