@@ -492,6 +492,20 @@ class ApprovalRevoked(Event):
     by: str = ""
 
 
+# --- work ---------------------------------------------------------------------------------------
+
+
+@event("agent.todo.changed")
+class TodoChanged(Event):
+    """The agent has written its to-do list, which takes the place of the one before. Each of the ``items`` has a
+    ``text`` and a ``state``: open, now (at most one has it) or done. ``since`` is when the present item was begun (a
+    time with its offset; empty if no item has the state now). ``call_id``: the call that wrote it."""
+
+    items: list[dict[str, Any]] = field(default_factory=list)
+    since: str = ""
+    call_id: str = ""
+
+
 # --- context ------------------------------------------------------------------------------------
 
 

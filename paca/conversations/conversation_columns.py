@@ -102,10 +102,24 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
             changes["title"] = title[:200]
         case events.MessageReceived() | events.MessageSpoken() | events.ConversationArchived():
             changes |= _changes_of_lists(event, now)
+    return changes | _changes_by_step(event)
+
+
+def _changes_by_step(event: Event) -> dict[str, Any]:
+    """What a step of the agent changes."""
+    match event:
         case events.UsageRecorded() | events.ToolReturned():
             # The column of ``lost_workers``: a step is stored, and the next lost worker died of another one.
-            changes["takeovers"] = 0
-    return changes
+            return {"takeovers": 0}
+        case events.TodoChanged():
+            found = todo_column(event)
+            return {"todo": None if found is None else json.dumps(found)}
+    return {}
+
+
+def todo_column(event: events.TodoChanged) -> dict[str, Any] | None:
+    """The column ``todo`` after this event; None if the list was cleared."""
+    return {"items": event.items, "since": event.since} if event.items else None
 
 
 def _changes_of_lists(event: Event, now: datetime) -> dict[str, Any]:

@@ -44,8 +44,9 @@ def delete(
     services.stop(current, by=by or audit.SYSTEM)
     ChatSession.objects.filter(conversation=current).delete()
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
-    current.rest_approved_by = ""
-    current.save(update_fields=["deleted_at", "title", "detail", "rest_approved_by", "updated_at"])
+    current.rest_approved_by, current.todo = "", None
+    said = ("title", "detail", "rest_approved_by", "todo")
+    current.save(update_fields=["deleted_at", "updated_at", *said])
     Trigger.objects.filter(conversation=current).delete()
     Suggestion.objects.filter(conversation=current).delete()
     Approval.objects.filter(conversation=current).delete()

@@ -284,6 +284,7 @@ _FROM_AGENTS = (
     events.ToolStarted,
     events.ToolReturned,
     events.ToolOutcomeUnknown,
+    events.TodoChanged,
 )
 
 

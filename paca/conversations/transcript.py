@@ -15,6 +15,7 @@ from paca.common.frames import StoredEvent
 from paca.conversations import usage_text
 from paca.conversations.markdown_escaping import escape_markdown
 from paca.conversations.models import Conversation
+from paca.engine.todo_list import list_of
 
 
 def markdown(conversation: Conversation, stored_events: Iterable[StoredEvent]) -> Iterator[str]:
@@ -176,6 +177,17 @@ def _(event: events.LimitReached) -> str:
 @_note.register
 def _(event: events.SandboxLost) -> str:
     return f"Sandbox lost: {event.cause}"
+
+
+@_note.register
+def _(event: events.TodoChanged) -> str:
+    todo = list_of(event)
+    present = f"; now: {todo.present}" if todo.present else ""
+    return (
+        f"To-do list: {todo.done} of {len(todo.items)} done{present}"
+        if todo.items
+        else "To-do list cleared"
+    )
 
 
 def _folded_block(summary: str, body: str) -> str:

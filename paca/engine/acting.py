@@ -186,7 +186,7 @@ async def _run_batch(
     try:
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            services.log.add(*(task.result() for task in done))
+            services.log.add(*(event for task in done for event in task.result()))
             if running:
                 await services.log.commit()
     finally:
@@ -195,13 +195,13 @@ async def _run_batch(
         ended = await asyncio.gather(*running, return_exceptions=True)
         # A call that ended in the moment of a Stop has a real outcome and was not cancelled.
         # guard: engine-outcome-at-stop
-        services.log.add(*(event for event in ended if isinstance(event, events.Event)))
+        services.log.add(*(event for each in ended if isinstance(each, list) for event in each))
 
 
 async def _run_call(
     call: RunnableCall, turn: ActiveTurn, services: TurnServices, boot_id: str
-) -> events.Event:
-    """Run one call. Every failure becomes a result that the model can read.
+) -> list[events.Event]:
+    """Run one call; gives its events, the last of them its result. Every failure is a result that the model can read.
 
     Raises ``Superseded``, and errors of ``services.ends_run``.
     """
@@ -215,6 +215,7 @@ async def _run_call(
         command_timeout_seconds=turn.profile.command_timeout_seconds,
         memory_mib=turn.profile.sandbox_memory_mib,
         workspace_mib=turn.profile.sandbox_workspace_mib,
+        todo=services.log.progress.compaction.todo,
     )
     try:
         output = await _perform_or_reattach(call, context, services, boot_id)
@@ -222,15 +223,14 @@ async def _run_call(
         cause = await services.sandbox.exit_sentence(boot_id)
         if call.tool.effect is Effect.READ_ONLY:
             text = f"{error.detail} {cause}".rstrip()
-            return tool_results.failed(call.id, text, cause="sandbox_lost")
-        return tool_results.unknown(call.id, cause)
+            return [tool_results.failed(call.id, text, cause="sandbox_lost")]
+        return [tool_results.unknown(call.id, cause)]
     except ends_run:
         raise
     except Exception as error:  # a tool's failure is a result for the model, never the turn's end
         logger.exception("tool failed", extra={"call": call.id, "tool": call.tool.name})
-        return tool_results.failed(
-            call.id, f"The tool failed: {type(error).__name__}.", cause="failed"
-        )
+        text = f"The tool failed: {type(error).__name__}."
+        return [tool_results.failed(call.id, text, cause="failed")]
     seconds = clock.monotonic() - started_at
     full_output_bytes = 0
     if output.file:
@@ -240,9 +240,10 @@ async def _run_call(
     if call.parsed.notes:
         noted = f"{output.output}\n[{' '.join(call.parsed.notes)}]".lstrip()
         output = replace(output, output=noted)
-    return tool_results.returned(
+    returned = tool_results.returned(
         call.id, output, seconds=seconds, full_output_bytes=full_output_bytes
     )
+    return [*output.events, returned]
 
 
 async def _perform_or_reattach(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
+from paca.engine.todo_list import TodoList, list_of
 from paca.engine.tools.compact import COMPACT_TOOL
 from paca.engine.tools.formatting import truncate_middle
 from paca.events import Event
@@ -42,7 +43,7 @@ class CompactionState:
     those that were opened, ``instructions`` the path of the workspace's file for agents.
     ``refused_window`` is the model with the window that its server told in a refusal. ``full`` counts the
     turns in a row that ended because the conversation did not fit into the window of ``full_model``.
-    ``summary_failed``: a call for a summary has failed since the last summary.
+    ``summary_failed``: a call for a summary has failed since the last summary. ``todo`` is the agent's to-do list.
     """
 
     requested: CompactionRequest | None = None
@@ -57,6 +58,7 @@ class CompactionState:
     files: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     instructions: str = ""
+    todo: TodoList = TodoList()
 
     def advance(self, event: Event, seq: int) -> CompactionState:
         """The state after one more event, whose number is ``seq``; the same object if nothing changes."""
@@ -78,6 +80,8 @@ class CompactionState:
                 return replace(self, skills=_with(self.skills, skill))
             case events.InstructionsRead(path=path):
                 return replace(self, instructions=path)
+            case events.TodoChanged():
+                return replace(self, todo=list_of(event))
         return self
 
     def _after_tool(self, event: events.ToolCalled | events.ToolReturned) -> CompactionState:

@@ -11,7 +11,7 @@ waits::
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +44,7 @@ PROFILE = AgentProfile(
 class World:
     """One conversation with its agent. The arguments are the replies of the model.
 
-    ``tools`` are more tools than those of the workspace. ``llm`` answers in place of the replies, and
+    ``tools`` are more tools than those of the workspace, and ``off`` those that are switched off. ``llm`` answers in place of the replies, and
     ``compaction_llm`` writes the summaries.
     """
 
@@ -54,6 +54,7 @@ class World:
         files: dict[str, bytes | str] | None = None,
         commands: dict[str, Any] | None = None,
         tools: Iterable[AnyTool] = (),
+        off: Collection[str] = (),
         ends_run: tuple[type[Exception], ...] = (),
         llm: Any = None,
         compaction_llm: Any = None,
@@ -64,7 +65,7 @@ class World:
         self.compaction_llm = compaction_llm
         self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
         self.profile = replace(PROFILE, **profile)
-        self._toolbox = Toolbox([*workspace_tools(), *tools])
+        self._toolbox = Toolbox([*workspace_tools(), *tools], off=off)
         self._ends_run = ends_run
         self.checks_after_each_turn = True
         self.new_limits: dict[int, TurnLimits] = {}

@@ -44,6 +44,7 @@ COMPACTION = "tests/engine/test_compaction.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
+TODO = "tests/engine/test_todo_list.py"
 TASKS = "tests/projects/test_tasks.py"
 USAGE = "tests/conversations/test_usage.py"
 USAGE_FAULTS = "tests/conversations/test_usage_faults.py"
@@ -122,6 +123,11 @@ MUTANTS = (
         never,
         ("tests/engine/approvals/test_command_rules.py",),
     ),
+    Mutant("todo-at-most-twenty", never, (TODO,)),
+    Mutant("todo-one-in-progress", never, (TODO,)),
+    Mutant("todo-texts-are-short", never, (TODO,)),
+    Mutant("todo-time-of-the-present-item", value("False"), (TODO,)),
+    Mutant("carried-todo-list", value('""'), (TODO,)),
     Mutant("approval-unknown-decision-denies", value("True"), (ASKING,)),
     Mutant("approval-first-decision-counts", never, (ASKING,)),
     Mutant("approval-message-ends-the-reply", never, (ASKING,)),

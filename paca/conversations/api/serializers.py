@@ -71,6 +71,24 @@ class ContextSerializer(serializers.Serializer[Any]):
     parts = ContextPartsSerializer()
 
 
+class TodoItemSerializer(serializers.Serializer[Any]):
+    """One item of a to-do list."""
+
+    text = serializers.CharField()
+    state = serializers.ChoiceField(
+        choices=("open", "now", "done"), help_text="The agent works on the one that is now."
+    )
+
+
+class TodoSerializer(serializers.Serializer[Any]):
+    """The agent's to-do list."""
+
+    items = TodoItemSerializer(many=True)
+    since = serializers.CharField(
+        help_text="When the present item was begun; empty if no item is now."
+    )
+
+
 class ConversationSerializer(serializers.Serializer[Conversation]):
     """A conversation, as the API, sockets, pages and exports show it."""
 
@@ -107,6 +125,7 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     context = ContextSerializer(  # type: ignore[assignment] # declared fields leave the class
         allow_null=True, help_text="What fills the model's window; null before the first answer."
     )
+    todo = TodoSerializer(allow_null=True, help_text="The agent's to-do list; null if it has none.")
     created_at = OffsetDateTimeField()
     updated_at = OffsetDateTimeField()
     started_at = OffsetDateTimeField(allow_null=True)

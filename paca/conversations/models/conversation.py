@@ -153,6 +153,9 @@ class Conversation(BaseModel):
     # What filled the newest request, as events tell it: see ``agent.usage.recorded``.
     context = models.JSONField(null=True, editable=False)
 
+    # The agent's to-do list, as the newest ``agent.todo.changed`` tells it; null if it has none.
+    todo = models.JSONField(null=True, editable=False)
+
     # The name of the person who has approved all later calls of the conversation. Null or empty: nobody has.
     rest_approved_by = models.CharField(max_length=200, blank=True, null=True)  # noqa: DJ001 - SQLite copies the table for a default
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from paca import events
 from paca.common.errors import Invalid, NotFound
-from paca.conversations import event_log, log_copy, search_index, store
+from paca.conversations import conversation_columns, event_log, log_copy, search_index, store
 from paca.conversations.models import (
     ChatSession,
     Conversation,
@@ -84,6 +84,15 @@ def _context(conversation_id: UUID, seq: int) -> dict[str, Any] | None:
     return None
 
 
+def _todo(conversation_id: UUID, seq: int) -> dict[str, Any] | None:
+    """The to-do list as it was at the event ``seq``, as the column ``todo``."""
+    types = (events.TodoChanged.type,)
+    for event in event_log.backwards(conversation_id, types, upto_seq=seq):
+        if isinstance(event, events.TodoChanged):
+            return conversation_columns.todo_column(event)
+    return None
+
+
 def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Conversation:
     session = ChatSession.objects.create(agent=origin.agent, member=by)
     made = Conversation.objects.create(
@@ -100,6 +109,7 @@ def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Convers
         next_seq=seq + 1,
         turn_number=turn,
         context=_context(origin.pk, seq),
+        todo=_todo(origin.pk, seq),
     )
     session.conversation = made
     session.save(update_fields=["conversation", "updated_at"])

@@ -9,6 +9,7 @@ NO_SUMMARY = (
     "[No summary of what came before could be made, so it is left out. Look at the files and the"
     " state of your work before you go on.]"
 )
+TODO_TITLE = "Your to-do list; write it again with write_todo_list when it changes:"
 
 
 def carried_text(
@@ -26,11 +27,14 @@ def carried_text(
         parts.append(("The newest message from a person:", last.text))
     if newest:
         parts.append(("The newest step, shortened:", newest))
+    # guard: carried-todo-list
+    todo = state.todo.in_words()
     lines = [
+        f"{TODO_TITLE}\n{todo}" if todo else "",
         _names("Files that you wrote", state.files),
         _names("Skills that were opened; read them again if you need them", state.skills),
         _names("Instructions in the workspace; read them again", (state.instructions,)),
-        tasks.strip(),  # whatever else the agent must know after a summary is one more line here
+        tasks.strip(),
     ]
     tail = shorten("\n".join(line for line in lines if line), characters // 3)
     left = characters - len(tail) - sum(len(title) + 4 for title, _ in parts)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from paca.common.text import is_encodable
+from paca.engine.todo_list import TodoList
 from paca.engine.tools.formatting import format_seconds, to_one_line
 from paca.engine.workspace import (
     CallUnknown,
@@ -23,6 +24,7 @@ from paca.engine.workspace import (
     SandboxWorkspace,
     WorkspaceError,
 )
+from paca.events import Event
 
 # A workspace keeps the time limit itself. After this many seconds more it will not answer at all.
 GRACE_SECONDS = 15.0
@@ -67,7 +69,10 @@ ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The result of a call. The fields are those of the event ``ToolReturned``."""
+    """The result of a call. The fields are those of the event ``ToolReturned``.
+
+    ``events`` come before it in the log, in the same transaction.
+    """
 
     output: str
     failed: bool = False
@@ -75,6 +80,7 @@ class ToolOutput:
     truncated: bool = False
     file: str = ""
     cause: str = ""
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ class ToolContext:
     """The context of one call. ``workspace`` starts the sandbox when it is first called.
 
     All calls of a run share ``seen_files``: path to sha256 of the file as the model last saw it.
-    ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown.
+    ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown. ``todo`` is the to-do list.
     """
 
     call_id: str
@@ -92,6 +98,7 @@ class ToolContext:
     command_timeout_seconds: float = 60
     memory_mib: int = 0
     workspace_mib: int = 0
+    todo: TodoList = TodoList()
 
 
 class Tool(ABC, Generic[ArgumentsT]):

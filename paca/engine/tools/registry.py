@@ -24,6 +24,7 @@ from paca.engine.tools.listing import ListDirectory
 from paca.engine.tools.schema import argument_schema, describe_errors, short_json
 from paca.engine.tools.search import SearchFiles
 from paca.engine.tools.think import Think
+from paca.engine.tools.todo import WriteTodoList
 
 # Models try the names that other products use for the same tool.
 ALIASES = {
@@ -31,6 +32,7 @@ ALIASES = {
     "compact_context": "compact compact_conversation summarize summarise summarize_context",
     "read_file": "cat view open view_file open_file read",
     "write_file": "create create_file save write new_file",
+    "write_todo_list": "todo_write todo todo_list write_todos update_todos set_todos todo_update update_plan",
     "edit_file": "str_replace replace replace_in_file patch apply_patch edit modify_file",
     "list_directory": "ls list list_files glob find find_files",
     "search_files": "grep search rg ripgrep search_code find_in_files",
@@ -185,6 +187,7 @@ def workspace_tools() -> tuple[AnyTool, ...]:
         SearchFiles(),
         Think(),
         WriteFile(),
+        WriteTodoList(),
     )
 
 

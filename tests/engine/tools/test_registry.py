@@ -29,7 +29,7 @@ def test_toolbox_lists_the_workspace_tools_in_a_fixed_order():
     assert names == [
         *("bash", "compact_context", "edit_file", "git_diff", "git_log", "git_status"),
         "list_directory",
-        *("read_file", "search_files", "think", "write_file"),
+        *("read_file", "search_files", "think", "write_file", "write_todo_list"),
     ]
 
 
@@ -76,12 +76,14 @@ def test_tool_catalogue_is_json_with_the_effect_of_each_tool():
         "search_files": "read_only",
         "think": "read_only",
         "write_file": "idempotent",
+        "write_todo_list": "idempotent",
     }
 
 
-def test_tools_that_change_something_are_reattachable():
+def test_tools_that_change_the_workspace_are_reattachable():
     for tool in workspace_tools():
-        assert tool.reattachable or tool.effect is Effect.READ_ONLY
+        changes = tool.uses_workspace and tool.effect is not Effect.READ_ONLY
+        assert tool.reattachable or not changes
 
 
 def test_toolbox_refuses_two_tools_of_one_name():

@@ -1,7 +1,7 @@
 import { check, randomly, same, test } from "./harness.js";
 import { Log, anyLog, usage } from "./logs.js";
 import { eventHandlers } from "../../../paca/web/static/paca/conversation/event-handlers.js";
-import { fold, hasGap, initialState, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
+import { fold, hasGap, initialState, reduce, withOlder } from "../../../paca/web/static/paca/conversation/reduce.js";
 
 const after = (frames, state = initialState()) => fold(state, frames);
 const durable = (frames) => frames.filter((frame) => frame.seq !== null);
@@ -194,6 +194,19 @@ test("usage of unknown price is counted and never taken as free", () => {
   log.add("usage.recorded", { ...usage("n", 1), cost_usd: null });
   const { usage: total } = after(log.frames);
   same([total.calls, total.cost, total.unpriced, total.input], [2, 0.25, 1, 200]);
+});
+
+test("the to-do list is that of the newest change, also when older rows are loaded", () => {
+  const items = (state) => [{ text: "Look", state }];
+  const log = new Log().begin().add("todo.changed", { items: items("now"), since: "2026-01-05T09:00:00Z" })
+    .add("todo.changed", { items: items("done"), since: "" });
+  same(after(log.frames).todo, { items: items("done"), since: "" });
+  const known = { last_seq: log.seq, todo: { items: items("open"), since: "" } };
+  same(fold(initialState(known), log.frames).todo, known.todo, "the server knows it better than older frames");
+  const half = fold(initialState(known, 2), log.frames.slice(2));
+  same(withOlder({ ...half, restApprovedBy: "Mei" }, log.frames).todo, known.todo);
+  same(withOlder({ ...half, restApprovedBy: "Mei" }, log.frames).restApprovedBy, "Mei");
+  same(after(log.add("todo.changed", { items: [], since: "" }).frames).todo, null);
 });
 
 test("a call that waits has a card until it is decided, and a line afterwards", () => {

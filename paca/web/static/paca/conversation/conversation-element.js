@@ -1,6 +1,6 @@
 // <paca-conversation>: the page of one conversation, from the top bar to the composer.
 
-import { html } from "../../vendor/lit-html/lit-html.js";
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { pageAnnouncer } from "../core/announce.js";
@@ -40,6 +40,9 @@ export class PacaConversation extends PacaElement {
   #markdown = new Map(); // key -> GrowingMarkdown
   #announced = 0;
   #forking; // its actions, once one was used
+  panel = null; // the module of the panel, once there is something to show in it
+  panelOpen = null; // as the reader wants it; null: where there is room and a list
+  phoneView = "chat"; // chat or todo
   #early; // what was typed into the server's field before this script ran
 
   connectedCallback() {
@@ -63,6 +66,7 @@ export class PacaConversation extends PacaElement {
     this.workerWatch.onActivity(this.run.status);
     addEventListener("focus", this.#returned);
     this.connection = this.connect();
+    if (this.run.todo) this.loadPanel();
     this.flush();
     this.#start();
   }
@@ -169,6 +173,18 @@ export class PacaConversation extends PacaElement {
     await this.#forking[action](entry);
   };
 
+  async loadPanel() {
+    this.panel ??= await import("./panel.js");
+    this.update();
+  }
+
+  /** Open or close the panel beside the flow. */
+  togglePanel = async () => {
+    await this.loadPanel();
+    this.panelOpen = !this.panel.isOpen(this);
+    this.update();
+  };
+
   startRenaming = () => {
     this.renaming = true;
     this.flush();
@@ -251,6 +267,7 @@ export class PacaConversation extends PacaElement {
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
+    if (after.todo && !before.todo) this.loadPanel();
     this.update();
   }
 
@@ -327,11 +344,13 @@ export class PacaConversation extends PacaElement {
 
   template() {
     this.found = rows(this.run, this.#rowCache);
-    return html`${topbar(this)}<div class="work"><section class="thread" aria-label="Conversation">
+    const { panel } = this;
+    return html`${topbar(this)}${panel?.phoneTabs(this) ?? nothing}<div class="work ${panel?.classes(this) ?? ""}" data-view=${this.phoneView}>
+      <section class="thread" aria-label="Conversation">
       <div class="thread-scroll" tabindex="0" role="log" aria-live="off" aria-label="Messages and steps">
         <div class="flow">${loadingRow(this.#loading)}
           ${repeat(visibleRows(this.found, this.#window), (row) => row.key, (row) => this.#row(row))}</div></div>
-      ${composerArea(this)}</section></div>`;
+      ${composerArea(this)}</section>${panel?.panel(this) ?? nothing}</div>`;
   }
 
   #row(row) {

@@ -330,6 +330,9 @@ export const eventHandlers = new Map(Object.entries({
   "agent.approval.expired": approvalEnded,
   "agent.approval.superseded": approvalEnded,
   "agent.approval.revoked": approvalRevoked,
+  "agent.todo.changed": (draft, frame, { items, since }) => {
+    if (isNews(draft, frame)) draft.todo = items.length ? { items, since } : null;
+  },
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,

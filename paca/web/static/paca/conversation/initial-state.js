@@ -35,6 +35,7 @@ export function initialState(known = {}, after = 0, turn = null) {
     sandbox: null, // {backend, at} while one is being started
     usage: usageFrom(known.usage) ?? emptyUsage(),
     context: known.context ?? null, // {used, window, parts}: what fills the model's window
+    todo: known.todo ?? null, // {items: [{text, state}], since}: the agent's to-do list
     compacting: null, // {part, parts} while a model writes a summary of what came before
     pending: new Map(), // client_id -> {text, on_busy, at}: sent, not yet in the log
     refused: null, // {text, detail} of the last refused message

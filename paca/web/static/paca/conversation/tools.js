@@ -25,6 +25,7 @@ const TABLE = new Map(Object.entries({
   save_attachment: { icon: "download", verbs: ["Save", "Saving", "Saved"] },
   list_skills: { icon: "file-search", verbs: ["List", "Listing", "Listed"], what: "skills" },
   read_skill: { icon: "file", verbs: ["Open", "Opening", "Opened"], what: "skill" },
+  write_todo_list: { icon: "circle-check", verbs: ["Write", "Writing", "Wrote"], what: "the to-do list:" },
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
 }));
 

@@ -23,6 +23,8 @@ export function topbar(view) {
     <span class="grow"></span>
     ${contextMeter(run.context)}
     ${STOPPABLE.has(run.status) && page.mayWrite ? stopButton(run, view) : nothing}
+    <span class="desk-only"><button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="To-do list" title="To-do list (])"
+      aria-expanded=${view.panel?.isOpen(view) ?? false} @click=${view.togglePanel}>${icon("panel-right")}</button></span>
     ${menu(view)}
   </header>`;
 }

@@ -12,6 +12,7 @@ const view = () => document.querySelector("paca-conversation");
 keys("Conversation", [
   ["Escape", "Leave the field; press again to stop the agent", () => view().stop()],
   ["e", "Open or close all steps", () => view().toggleAll(), true],
+  ["]", "Show or hide the to-do list", () => view().togglePanel(), true],
   ["i", "Write a message", () => {
     const { field } = view();
     field?.focus();
