@@ -160,6 +160,17 @@ class ConversationArchived(Event):
     by: str = ""
 
 
+@event("agent.flags.changed")
+class FlagsChanged(Event):
+    """A person changed how the conversation runs from the next turn on. A flag that is null did not change.
+
+    ``tracing``: whether the full requests and replies of its model calls are kept, for those with `traces:read`.
+    """
+
+    tracing: bool | None = None
+    by: str = ""
+
+
 @event("agent.conversation.forked")
 class ConversationForked(Event):
     """The events above are a copy: those of the conversation ``conversation_id`` up to its event ``seq``.

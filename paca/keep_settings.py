@@ -1,6 +1,6 @@
 """Size limits and keep times of what is stored, which ``settings.py`` takes over.
 
-The keep times are all off; ``manage.py remove_old`` shows what each removes.
+The keep times are off, but for traces; ``manage.py remove_old`` shows what each removes.
 """
 
 from paca import env
@@ -11,7 +11,10 @@ __all__ = [
     "CONVERSATION_OUTPUT_MIB",
     "KEEP_CONVERSATION_DAYS",
     "KEEP_OUTPUT_DAYS",
+    "KEEP_TRACE_DAYS",
     "KEEP_WORKSPACE_DAYS",
+    "CONVERSATION_TRACE_MIB",
+    "TRACING",
 ]
 
 ATTACHMENT_MIB = env.integer(
@@ -54,4 +57,23 @@ KEEP_CONVERSATION_DAYS = env.integer(
     at_most=36_500,
     meaning="An ended conversation is deleted this many days after its last use, with history and files; its "
     "cost stays. 0 keeps it.",
+)
+TRACING = env.boolean(
+    "TRACING",
+    True,
+    meaning="Whether people may switch on the trace of a conversation: the full requests and replies of its model "
+    "calls, without secrets, encrypted in the database. Off: nothing more is stored, and present traces are not shown.",
+)
+CONVERSATION_TRACE_MIB = env.integer(
+    "CONVERSATION_TRACE_MIB",
+    50,
+    at_least=1,
+    meaning="Space in the database for the trace of one conversation, compressed; the oldest calls are dropped.",
+)
+KEEP_TRACE_DAYS = env.integer(
+    "KEEP_TRACE_DAYS",
+    30,
+    at_most=36_500,
+    meaning="The trace of a model call is deleted after this many days, also in a conversation that is in use. "
+    "0 keeps it as long as the conversation.",
 )

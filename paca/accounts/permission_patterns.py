@@ -25,6 +25,7 @@ PERMISSIONS = (
     "conversations:write",
     "conversations:approve",
     "usage:read",
+    "traces:read",
 )
 PATTERNS = frozenset({"*", *PERMISSIONS, *(f"{name.partition(':')[0]}:*" for name in PERMISSIONS)})
 

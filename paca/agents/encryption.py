@@ -1,8 +1,11 @@
 """Encrypts the secrets in the database. The first key of ``ENCRYPTION_KEY`` encrypts, all decrypt."""
 
+import os
 from functools import lru_cache
 
+from cryptography.exceptions import InvalidTag
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
 from paca.common.errors import ConfigurationError, PacaError
@@ -41,6 +44,29 @@ def is_current(stored: str) -> bool:
     except InvalidToken:
         return False
     return True
+
+
+NONCE_BYTES = 12
+
+
+def new_data_key() -> str:
+    """A new key for data, which is stored encrypted itself: a rotation then leaves the data as they are."""
+    return AESGCM.generate_key(256).hex()
+
+
+def seal(data: bytes, *, data_key: str, label: str) -> bytes:
+    """Encrypt data with a data key. They can be opened with the same label only."""
+    nonce = os.urandom(NONCE_BYTES)
+    return nonce + AESGCM(bytes.fromhex(data_key)).encrypt(nonce, data, label.encode())
+
+
+def open_sealed(sealed: bytes, *, data_key: str, label: str) -> bytes:
+    """Decrypt what ``seal`` gave. Raises ``SecretUnreadable`` if key or label are others, or it was changed."""
+    nonce, data = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
+    try:
+        return AESGCM(bytes.fromhex(data_key)).decrypt(nonce, data, label.encode())
+    except (InvalidTag, ValueError):
+        raise SecretUnreadable from None
 
 
 def _fernets() -> tuple[Fernet, ...]:

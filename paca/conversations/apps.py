@@ -15,4 +15,9 @@ class ConversationsConfig(AppConfig):
 
     def ready(self) -> None:
         bus.configure(settings.REDIS_URL)
+        from paca.agents.services import rotation
         from paca.conversations import receivers  # noqa: F401 - connects them
+        from paca.conversations.models import Trace
+
+        if (Trace, "encrypted_key") not in rotation.SECRET_COLUMNS:
+            rotation.SECRET_COLUMNS.append((Trace, "encrypted_key"))

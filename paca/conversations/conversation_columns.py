@@ -92,7 +92,7 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
         changes["activity"] = activity
     if (status := _STATUS_AFTER.get(type(event))) is not None:
         changes |= _status_changes(event, status, now, leased=leased)
-    changes |= _approval_changes(event)
+    changes |= _approval_changes(event) | _flag_changes(event)
     match event:
         case events.ConversationResumed():
             changes |= _GOES_ON
@@ -127,6 +127,13 @@ def _changes_of_lists(event: Event, now: datetime) -> dict[str, Any]:
     if isinstance(event, events.ConversationArchived):
         return {"archived_at": datetime_parameter(now) if event.archived else None}
     return {"last_activity_at": datetime_parameter(now)}
+
+
+def _flag_changes(event: Event) -> dict[str, Any]:
+    """The flags that a person set."""
+    if isinstance(event, events.FlagsChanged) and event.tracing is not None:
+        return {"tracing": event.tracing}
+    return {}
 
 
 def _approval_changes(event: Event) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from paca.conversations.models import (
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.conversations.services import answers
 from paca.conversations.services.messages import ConversationRunning
+from paca.conversations.traces import store as traces
 from paca.projects import search_entries
 from paca.projects.models import Member
 from paca.projects.services import notifications
@@ -51,6 +52,7 @@ def delete(
     Suggestion.objects.filter(conversation=current).delete()
     Approval.objects.filter(conversation=current).delete()
     _delete_log(current)
+    traces.delete_all(current)
     tool_access.forget(current.pk)
     answers.forget(current.pk)
     search_entries.remove_conversation(current.pk)

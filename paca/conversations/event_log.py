@@ -57,21 +57,27 @@ def load_after(conversation_id: UUID, seq: int) -> list[tuple[int, events.Event]
     return [(stored.seq, stored.load()) for stored in map(_stored, rows)]
 
 
-def page_after(conversation_id: UUID, seq: int, limit: int = PAGE_EVENTS) -> list[StoredEvent]:
-    """The first ``limit`` events above ``seq``, in order."""
-    rows = _rows(conversation_id).filter(seq__gt=seq).order_by("seq")
+def page_after(
+    conversation_id: UUID, seq: int, limit: int = PAGE_EVENTS, types: Collection[str] = ()
+) -> list[StoredEvent]:
+    """The first ``limit`` events above ``seq``, in order; of these ``types`` if there are any."""
+    rows = _rows(conversation_id, types).filter(seq__gt=seq).order_by("seq")
     return [_stored(row) for row in rows[:limit]]
 
 
-def page_before(conversation_id: UUID, seq: int, limit: int = PAGE_EVENTS) -> list[StoredEvent]:
-    """The last ``limit`` events below ``seq``, in order."""
-    rows = _rows(conversation_id).filter(seq__lt=seq).order_by("-seq")
+def page_before(
+    conversation_id: UUID, seq: int, limit: int = PAGE_EVENTS, types: Collection[str] = ()
+) -> list[StoredEvent]:
+    """The last ``limit`` events below ``seq``, in order; of these ``types`` if there are any."""
+    rows = _rows(conversation_id, types).filter(seq__lt=seq).order_by("-seq")
     return [_stored(row) for row in reversed(rows[:limit])]
 
 
-def newest_page(conversation_id: UUID, limit: int = PAGE_EVENTS) -> list[StoredEvent]:
-    """The last ``limit`` events, in order."""
-    rows = _rows(conversation_id).order_by("-seq")
+def newest_page(
+    conversation_id: UUID, limit: int = PAGE_EVENTS, types: Collection[str] = ()
+) -> list[StoredEvent]:
+    """The last ``limit`` events, in order; of these ``types`` if there are any."""
+    rows = _rows(conversation_id, types).order_by("-seq")
     return [_stored(row) for row in reversed(rows[:limit])]
 
 
@@ -81,14 +87,15 @@ def page(
     after: int | None = None,
     before: int | None = None,
     limit: int = PAGE_EVENTS,
+    types: Collection[str] = (),
 ) -> LogPage:
-    """At most ``limit`` events: above ``after``, or below ``before``, or else the newest."""
+    """At most ``limit`` events: above ``after``, or below ``before``, or else the newest; of these ``types``."""
     if after is not None:
-        found = page_after(conversation.id, after, limit)
+        found = page_after(conversation.id, after, limit, types)
     elif before is not None:
-        found = page_before(conversation.id, before, limit)
+        found = page_before(conversation.id, before, limit, types)
     else:
-        found = newest_page(conversation.id, limit)
+        found = newest_page(conversation.id, limit, types)
     # The log may have grown since the conversation's row was read.
     last_seq = max(conversation.last_seq, found[-1].seq if found else 0)
     return LogPage(found, first_seq=min(1, last_seq), last_seq=last_seq)
@@ -198,8 +205,11 @@ def all_events(conversation_id: UUID) -> Iterator[StoredEvent]:
         seq = found[-1].seq
 
 
-def _rows(conversation_id: UUID) -> QuerySet[Event, tuple[Any, ...]]:
-    return Event.objects.filter(conversation_id=conversation_id).values_list(*_COLUMNS)
+def _rows(conversation_id: UUID, types: Collection[str] = ()) -> QuerySet[Event, tuple[Any, ...]]:
+    found = Event.objects.filter(conversation_id=conversation_id)
+    if types:
+        found = found.filter(type__in=types)
+    return found.values_list(*_COLUMNS)
 
 
 def _stored(row: tuple[Any, ...]) -> StoredEvent:

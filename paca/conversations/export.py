@@ -33,13 +33,13 @@ class ExportFile:
 def to_json(conversation: Conversation, described: Mapping[str, Any]) -> ExportFile:
     """The conversation as one JSON object. ``described`` is the conversation as the API shows it."""
     pieces = _json_pieces(described, _events(conversation))
-    return write_file(map(to_utf8, pieces), f"{_name(conversation)}.json", "application/json")
+    return write_file(map(to_utf8, pieces), f"{file_name(conversation)}.json", "application/json")
 
 
 def to_markdown(conversation: Conversation) -> ExportFile:
     """The conversation as a Markdown document."""
     pieces = markdown(conversation, _events(conversation))
-    name = f"{_name(conversation)}.md"
+    name = f"{file_name(conversation)}.md"
     return write_file(map(to_utf8, pieces), name, "text/markdown; charset=utf-8")
 
 
@@ -67,7 +67,7 @@ def _events(conversation: Conversation) -> Iterator[StoredEvent]:
     return takewhile(lambda event: event.seq <= last_seq, event_log.all_events(conversation.pk))
 
 
-def _name(conversation: Conversation) -> str:
+def file_name(conversation: Conversation) -> str:
     """A file name of letters, digits and dashes in any script: safe in a header and on any disk."""
     title = slugify(conversation.title, allow_unicode=True)[:60].strip("-_")
     return f"{title or 'conversation'}-{conversation.created_at:%Y-%m-%d}"

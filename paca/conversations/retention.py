@@ -1,6 +1,6 @@
-"""Removes data that is older than its keep time: files of sandboxes, full outputs and conversations.
+"""Removes data that is older than its keep time: files of sandboxes, full outputs, traces and conversations.
 
-Only conversations that have ended are touched. Each is removed in a transaction of its own that looks at
+Only conversations that have ended are touched, but for traces, which go by the age of each call. Each is removed in a transaction of its own that looks at
 it once more, so a process that dies leaves whole conversations behind, and the next removal goes on.
 """
 
@@ -21,8 +21,15 @@ from paca.accounts import audit
 from paca.common.best_effort import tolerated
 from paca.common.errors import Conflict, NotFound
 from paca.conversations import deletion, full_outputs
-from paca.conversations.models import Conversation, Event, FullOutput, SandboxState
+from paca.conversations.models import (
+    Conversation,
+    Event,
+    FullOutput,
+    SandboxState,
+    TracedCall,
+)
 from paca.conversations.models.statuses import ENDED_STATUSES
+from paca.conversations.traces import store as traces
 
 MAX_DAYS = 36_500
 
@@ -48,6 +55,7 @@ class KeepTimes:
     workspaces: int = 0
     outputs: int = 0
     conversations: int = 0
+    traces: int = 0
 
     @classmethod
     def from_settings(cls) -> KeepTimes:
@@ -56,6 +64,7 @@ class KeepTimes:
             settings.KEEP_WORKSPACE_DAYS,
             settings.KEEP_OUTPUT_DAYS,
             settings.KEEP_CONVERSATION_DAYS,
+            settings.KEEP_TRACE_DAYS,
         )
 
 
@@ -78,6 +87,7 @@ def find_old_data(keep: KeepTimes) -> list[OldData]:
             outputs.count(),
             stored.aggregate(n=Sum("stored_bytes", default=0))["n"],
         ),
+        OldData("traces", "KEEP_TRACE_DAYS", keep.traces, *_old_traces(keep.traces)),
         OldData(
             "conversations",
             "KEEP_CONVERSATION_DAYS",
@@ -99,9 +109,10 @@ def remove_old_data(
     steps = {
         "files of sandboxes": (_with_old_workspace(keep.workspaces), _delete_workspace),
         "full outputs": (_with_old_outputs(keep.outputs), _delete_outputs),
+        "traces": (_with_old_traces(keep.traces), traces.drop_before),
         "conversations": (_old(keep.conversations), _delete_conversation),
     }
-    days = (keep.workspaces, keep.outputs, keep.conversations)
+    days = (keep.workspaces, keep.outputs, keep.traces, keep.conversations)
     removed = {}
     for kept_days, (kind, (rows, remove)) in zip(days, steps.items(), strict=True):
         before, removed[kind] = _before(kept_days), 0
@@ -151,6 +162,20 @@ def _workspace_bytes(conversations: QuerySet[Conversation]) -> int | None:
 
 def _with_old_outputs(days: int) -> QuerySet[Conversation]:
     return _old(days).filter(tool_calls__full_output__isnull=False).distinct()
+
+
+def _with_old_traces(days: int) -> QuerySet[Conversation]:
+    """Also of conversations that are in use: a trace is kept for a set time."""
+    return traces.with_calls_before(_before(days)) if days else Conversation.objects.none()
+
+
+def _old_traces(days: int) -> tuple[int, int]:
+    """The number of conversations with old traces, and about the space of these."""
+    if not days:
+        return 0, 0
+    calls = TracedCall.objects.filter(asked_at__lt=_before(days))
+    size = calls.aggregate(n=Sum(Length("contents"), default=0))["n"]
+    return _with_old_traces(days).count(), int(size)
 
 
 # --- removal of one conversation's data -----------------------------------------------------------

@@ -75,6 +75,7 @@ class _SideCall:
         except limits.TurnLimitReached:
             self.usage_recorded = True  # the attempt has no row and sends no request
             raise
+        self.services.traces.begin(self.id)
 
     async def begin_retry(self, step: retrying.Retrying) -> None:
         retried = events.ModelRetried(
@@ -89,17 +90,17 @@ class _SideCall:
 
     def record_usage(self, attempt: retrying.Attempt) -> None:
         self.usage_recorded = True
-        self.services.log.add(
-            events.UsageRecorded(
-                call_id=self.id,
-                model=self.model,
-                attempt=attempt.number,
-                outcome=attempt.outcome,
-                seconds=round(attempt.seconds, 3),
-                purpose=self.purpose,
-                **usage_fields(attempt.usage, replace(self.turn.profile, model=self.model)),
-            )
+        usage = events.UsageRecorded(
+            call_id=self.id,
+            model=self.model,
+            attempt=attempt.number,
+            outcome=attempt.outcome,
+            seconds=round(attempt.seconds, 3),
+            purpose=self.purpose,
+            **usage_fields(attempt.usage, replace(self.turn.profile, model=self.model)),
         )
+        self.services.log.add(usage)
+        self.services.traces.end(usage, attempt)
 
     def close(self) -> None:
         """Record an attempt that was cancelled, also if it had not sent its request yet."""

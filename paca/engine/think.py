@@ -148,6 +148,7 @@ class _ModelCall:
         except limits.TurnLimitReached:
             self.usage_recorded = True  # the attempt has no row and sends no request
             raise
+        self.services.traces.begin(self.id)
 
     def live_event(self, delta: TextDelta | ThinkingDelta) -> events.Event:
         """The live event of a streamed piece, with its offset in the whole text."""
@@ -168,18 +169,18 @@ class _ModelCall:
     def record_usage(self, attempt: retrying.Attempt) -> None:
         """Add the usage of the attempt, however it ended."""
         self.usage_recorded = True
-        self.services.log.add(
-            events.UsageRecorded(
-                call_id=self.id,
-                model=self.turn.profile.model,
-                attempt=attempt.number,
-                outcome=attempt.outcome,
-                seen_seq=self.history.seq,
-                seconds=round(attempt.seconds, 3),
-                **usage_fields(attempt.usage, self.turn.profile),
-                **self._request_fields(attempt),
-            )
+        usage = events.UsageRecorded(
+            call_id=self.id,
+            model=self.turn.profile.model,
+            attempt=attempt.number,
+            outcome=attempt.outcome,
+            seen_seq=self.history.seq,
+            seconds=round(attempt.seconds, 3),
+            **usage_fields(attempt.usage, self.turn.profile),
+            **self._request_fields(attempt),
         )
+        self.services.log.add(usage)
+        self.services.traces.end(usage, attempt)
 
     def _request_fields(self, attempt: retrying.Attempt) -> dict[str, Any]:
         """The size of the request, if the attempt was answered."""

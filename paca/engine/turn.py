@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from paca.common import clock
 from paca.engine.approvals.policy import ApprovalPolicy
 from paca.engine.budgets import NOTHING, Amounts, Budget
+from paca.engine.call_traces import CallTraces, NoCallTraces
 from paca.engine.context.history import History
 from paca.engine.limits import TurnLimits, TurnProgress
 from paca.engine.llm.base import LLM
@@ -265,6 +266,7 @@ class TurnServices(ToolServices):
     the summaries.
     ``open_tasks`` gives the open tasks of the agent as a text for its model, empty if there are none.
     ``lend_slot`` is a context in which the turn only waits, and others use its place on the worker.
+    ``traces`` records the model calls, if the conversation is traced.
     ``ends_run`` are errors of a tool after which the run cannot go on: it is unknown whether the call took
     effect, so it gets no result.
     """
@@ -275,6 +277,7 @@ class TurnServices(ToolServices):
     lend_slot: LendSlot = nullcontext
     compaction_llm: LLM | None = None
     open_tasks: Callable[[], Awaitable[str]] | None = None
+    traces: CallTraces = NoCallTraces()
     ends_run: tuple[type[Exception], ...] = ()
 
     async def wait(self, seconds: float) -> None:

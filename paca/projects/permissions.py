@@ -10,6 +10,8 @@ APPROVE = "conversations:approve"
 OWNER, MANAGER, MEMBER, VIEWER, AGENT = "Owner", "Manager", "Member", "Viewer", "Agent"
 
 _READ = tuple(name for name in permission_patterns.PERMISSIONS if name.endswith(":read"))
+# A trace holds whatever the model was sent, also what the log does not show.
+_READ_WITHOUT_TRACES = tuple(name for name in _READ if name != "traces:read")
 
 # The roles of a new project and their permission patterns.
 TEMPLATES: dict[str, tuple[str, ...]] = {
@@ -20,8 +22,8 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         if name not in {"roles:write", "projects:delete"}
     ),
     MEMBER: (*_READ, "tasks:write", "docs:write", "conversations:write", APPROVE),
-    VIEWER: _READ,
-    AGENT: (*_READ, "tasks:write", "docs:write", "conversations:write"),
+    VIEWER: _READ_WITHOUT_TRACES,
+    AGENT: (*_READ_WITHOUT_TRACES, "tasks:write", "docs:write", "conversations:write"),
 }
 
 

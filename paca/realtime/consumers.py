@@ -35,6 +35,7 @@ from paca.realtime.protocol import (
     CloseCode,
     Command,
     EditCommand,
+    FlagsCommand,
     InterruptCommand,
     MessageCommand,
     WithdrawCommand,
@@ -238,6 +239,11 @@ def _approve(access: ConversationAccess, command: ApproveCommand) -> dict[str, A
     return {"call_id": decided.call_id, "state": decided.state}
 
 
+def _flags(access: ConversationAccess, command: FlagsCommand) -> dict[str, Any]:
+    services.set_flags(access.conversation, tracing=command.tracing, by=access.member)
+    return {"tracing": selectors.get_by_id(access.conversation.pk).is_traced}
+
+
 def _clear(access: ConversationAccess, _command: Command) -> dict[str, Any]:
     session = access.conversation.session
     if session is None:
@@ -265,5 +271,6 @@ _HANDLERS: dict[str, Callable[[ConversationAccess, Any], dict[str, Any]]] = {
     "continue": _continue,
     "clear": _clear,
     "approve": _approve,
+    "flags": _flags,
     "ping": _ping,
 }

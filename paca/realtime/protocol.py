@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "resume": "conversations:write",
     "continue": "conversations:write",
     "clear": "conversations:write",
+    "flags": "conversations:write",
     "approve": "conversations:approve",
     "ping": "conversations:read",
 }
@@ -125,6 +126,12 @@ class ApproveCommand(Command):
     arguments: dict[str, Any] | None = None
 
 
+class FlagsCommand(Command):
+    """How the conversation runs from the next turn on. A flag that is not given does not change."""
+
+    tracing: bool | None = None
+
+
 class PingCommand(Command):
     """Asks for a ``pong``. The only frame that needs no ``client_id``."""
 
@@ -137,6 +144,7 @@ _MODELS: dict[str, type[Command]] = {
     "edit": EditCommand,
     "withdraw": WithdrawCommand,
     "approve": ApproveCommand,
+    "flags": FlagsCommand,
     "ping": PingCommand,
 }
 

@@ -63,6 +63,7 @@ class AssembledTurn:
     sandbox_boot_id: str
     skills: tuple[SkillSummary, ...] = ()
     tools: Sequence[str] | None = None  # those that are switched on; None for all
+    is_traced: bool = False
 
     @property
     def api_key(self) -> str:
@@ -78,7 +79,8 @@ def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
 
 
 _CONVERSATION_COLUMNS = _columns(
-    Conversation, "id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number"
+    Conversation,
+    *("id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number", "tracing"),
 )
 _PROJECT_COLUMNS = _columns(Project, "id", "name", *PROJECT_COLUMNS)
 _SANDBOX_COLUMNS = _columns(
@@ -95,6 +97,7 @@ _AGENT_COLUMNS = _columns(
     *("sandbox_life",),
     *AGENT_COLUMNS,
     "approval",
+    "tracing",
 )
 
 
@@ -164,6 +167,8 @@ def assemble_turn(
         else "",
         skills=skills,
         tools=agent.tools,
+        is_traced=settings.TRACING
+        and (agent.tracing if conversation.tracing is None else conversation.tracing),
     )
 
 

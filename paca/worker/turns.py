@@ -19,6 +19,7 @@ from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
 from paca.conversations.store import Fenced, Lease
+from paca.engine.call_traces import NoCallTraces
 from paca.engine.loop import run_until_done
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
@@ -43,6 +44,7 @@ from paca.worker.database import Database
 from paca.worker.full_output_store import FullOutputStore
 from paca.worker.project_access import RunProjectAccess
 from paca.worker.run_log import HistoryCache, RunLog
+from paca.worker.run_traces import RunTraces
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.skill_access import RunSkillAccess
@@ -81,6 +83,7 @@ class ConversationRun:
         )
         self._skill_access = RunSkillAccess(claimed.rows.agent.pk, resources.database)
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
+        self._traces = RunTraces(claimed.lease.conversation_id, resources.database)
         self._log: RunLog | None = None
         self._active_turn: ActiveTurn | None = None
         self._engine: asyncio.Task[TurnOutcome] | None = None
@@ -152,6 +155,7 @@ class ConversationRun:
                 await self._release_claim(step_failed=True)
             finally:
                 self._stream_buffer.close()
+                await self._traces.close()
 
     async def _run_turns(self) -> None:
         database = self._resources.database
@@ -228,6 +232,7 @@ class ConversationRun:
         """The engine's outcome. Its errors become outcomes that people can read."""
         try:
             database, agent_id = self._resources.database, self._claimed.rows.agent.pk
+            self._traces.turn = self._turn_number
             services = TurnServices(
                 log,
                 sandbox,
@@ -237,6 +242,7 @@ class ConversationRun:
                 self._lend_slot,
                 compaction_llm=open_compaction_llm_of(turn),
                 open_tasks=functools.partial(read_open_tasks, self._project_access),
+                traces=self._traces if turn.is_traced else NoCallTraces(),
                 ends_run=(Fenced, *database_errors.UNAVAILABLE_ERRORS),
             )
             if self._request is None:

@@ -46,9 +46,47 @@ OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TODO = "tests/engine/test_todo_list.py"
 TASKS = "tests/projects/test_tasks.py"
+TRACES = "tests/conversations/test_traces.py"
 USAGE = "tests/conversations/test_usage.py"
 USAGE_FAULTS = "tests/conversations/test_usage_faults.py"
 MUTANTS = (
+    Mutant("secrets-leave-a-trace", never, (f"{TRACES}::test_secret_is_removed_in_each_form",)),
+    Mutant(
+        "trace-hides-credentials-in-headers",
+        value("[[name, value] for name, value in pairs]"),
+        (f"{TRACES}::test_secrets_of_the_call_and_its_credentials_are_not_stored",),
+    ),
+    Mutant(
+        "token-exchange-is-not-traced",
+        value("_current.set(_current.get())"),
+        (f"{CLOUDS}::test_exchange_of_a_key_for_a_token_is_not_traced",),
+    ),
+    Mutant(
+        "deleted-conversation-gets-no-trace",
+        removed,
+        (f"{TRACES}::test_deleted_conversation_keeps_no_trace_and_gets_none",),
+    ),
+    Mutant(
+        "trace-has-a-size-limit",
+        never,
+        (f"{TRACES}::test_full_trace_drops_its_oldest_calls_and_the_rest_stays_readable",),
+    ),
+    Mutant(
+        "trace-survives-the-loss-of-its-beginning",
+        never,
+        (f"{TRACES}::test_old_calls_are_removed_also_while_the_conversation_is_used",),
+    ),
+    Mutant(
+        "trace-of-the-conversation",
+        without_keyword("trace"),
+        (f"{TRACES}::test_trace_of_another_conversation_or_project_is_not_found",),
+    ),
+    Mutant(
+        "installation-forbids-traces",
+        never,
+        (f"{TRACES}::test_forbidden_traces_are_neither_shown_nor_begun",),
+    ),
+    Mutant("slow-database-drops-traces", never, ("tests/worker/test_run_traces.py",)),
     Mutant(
         "engine-reported-cost-wins",
         never,

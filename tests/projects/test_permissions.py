@@ -29,6 +29,7 @@ TABLE = {
     "conversations:write":   (1, 1, 1, 0, 1),
     "conversations:approve": (1, 1, 1, 0, 0),
     "usage:read":            (1, 1, 1, 1, 1),
+    "traces:read":           (1, 1, 1, 0, 0),
 }  # fmt: skip
 ROLES = (
     permissions.OWNER,

@@ -211,6 +211,16 @@ MALFORMED = [
         '{"type": "approve", "client_id": "a", "call_id": "c", "decision": "approve"}',
         "not_found",
     ),
+    (
+        "a flag that is no truth value",
+        '{"type": "flags", "client_id": "a", "tracing": "yes"}',
+        "invalid",
+    ),
+    (
+        "an unknown flag",
+        '{"type": "flags", "client_id": "a", "nonsense": true}',
+        "invalid",
+    ),
     ("interrupt without text", '{"type": "interrupt", "client_id": "a"}', "invalid"),
 ]
 
@@ -371,3 +381,9 @@ def test_project_socket_accepts_only_ping(server, chat):
         assert page.ask("ping") == {"type": "pong", "client_id": ""}
         answer = page.ask("stop", client_id="1")
         assert (answer["code"], answer["client_id"]) == ("unknown_command", "1")
+
+
+def test_trace_is_switched_on_over_the_socket(page, chat):
+    answer = page.ask("flags", client_id="1", tracing=True)
+    assert (answer["type"], answer["tracing"]) == ("ack", True)
+    assert page.ask("flags", client_id="2")["tracing"] is True

@@ -30,6 +30,7 @@ CONVERSATION = {
     "continue": _WRITES,
     "clear": _WRITES,
     "approve": _WRITES,
+    "flags": _WRITES,
     "withdraw": _OF_THEIR_OWN,
     "edit": _OF_THEIR_OWN,
     "ping": _READS,

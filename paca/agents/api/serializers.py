@@ -94,6 +94,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "text_tool_calls",
             "tools",
             "approval",
+            "tracing",
             "prompts",
             "limits",
             "sandbox",
@@ -224,6 +225,10 @@ class AgentInput(InputSerializer):
         required=False,
         help_text="Which tool calls wait for a person: auto (only catastrophic commands), unsafe (those that may "
         "do harm) or all.",
+    )
+    tracing = serializers.BooleanField(
+        required=False,
+        help_text="Whether its conversations keep the full requests and replies of their model calls, for a set time.",
     )
     prompts = PromptsInput(source="*", required=False)
     limits = LimitsInput(source="*", required=False)

@@ -221,6 +221,12 @@ class Agent(BaseModel):
         help_text="Which of its tool calls wait until a person has approved them.",
     )
 
+    tracing = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether its conversations keep the full requests and replies of their model calls.",
+    )
+
     git_name = models.CharField(
         max_length=100, default="paca-agent", help_text="Author of its commits."
     )

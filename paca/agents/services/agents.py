@@ -43,6 +43,7 @@ SETTINGS = frozenset(
         "sandbox_cpus",
         "sandbox_life",
         "approval",
+        "tracing",
         "git_name",
         "git_email",
     }

@@ -12,9 +12,9 @@ from paca.agents import selectors as agents
 from paca.conversations import selectors, services
 from paca.conversations.api.inputs import (
     EmptyInput,
+    FirstMessageInput,
     FollowUpInput,
     ListQuery,
-    MessageInput,
 )
 from paca.conversations.api.serializers import (
     ChatClearedSerializer,
@@ -44,16 +44,20 @@ class ChatSessions(ProjectView):
         )
 
     @extend_schema(
-        request=MessageInput,
+        request=FirstMessageInput,
         responses={201: ChatStartedSerializer},
         tags=["conversations"],
     )
     @idempotent
     def post(self, request: Request, agent_id: UUID) -> Response:
-        """Start a chat with its first message."""
-        data = MessageInput.read(request)
+        """Start a chat with its first message. Its ``flags`` hold from its first turn on."""
+        data = FirstMessageInput.read(request)
         agent = agents.get(self.project, agent_id)
-        receipt = services.start_chat(agent, by=self.member, **data)
+        flags = data.pop("flags", {})
+        with transaction.atomic():
+            receipt = services.start_chat(agent, by=self.member, **data)
+            conversation = selectors.get(self.project, receipt.conversation_id)
+            services.set_flags(conversation, by=self.member, **flags)
         started = {"session": receipt.session_id, "conversation": receipt.conversation_id}
         return Response(ChatStartedSerializer({**started, "turn": receipt.turn}).data, status=201)
 

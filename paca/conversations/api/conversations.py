@@ -84,7 +84,10 @@ class OneConversation(ProjectView):
         tags=["conversations"],
     )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
-        """Change its title, or move it to the archive or back. A message or Continue brings it back too."""
+        """Change its title, move it to the archive or back, or switch its trace on or off.
+
+        A message or Continue brings it back from the archive too.
+        """
         data = ConversationInput.read(request, partial=True)
         with transaction.atomic():
             conversation = selectors.get(self.project, conversation_id, for_update=True)
@@ -93,6 +96,8 @@ class OneConversation(ProjectView):
                 services.rename(conversation, by=self.member, title=data["title"])
             if "archived" in data:
                 services.archive(conversation, by=self.member, archived=data["archived"])
+            if "tracing" in data:
+                services.set_flags(conversation, by=self.member, tracing=data["tracing"])
         return Response(conversation_object(selectors.get(self.project, conversation_id)))
 
     @extend_schema(responses={204: None}, tags=["conversations"])

@@ -46,6 +46,20 @@ class MessageInput(InputSerializer):
         return attrs
 
 
+class FlagsInput(InputSerializer):
+    """How a conversation runs."""
+
+    tracing = serializers.BooleanField(
+        required=False, help_text="Whether its model calls are traced; else as its agent says."
+    )
+
+
+class FirstMessageInput(MessageInput):
+    """The message that begins a chat."""
+
+    flags = FlagsInput(required=False)
+
+
 class FollowUpInput(MessageInput):
     """A message to an agent that may be working."""
 
@@ -122,6 +136,9 @@ class ConversationInput(InputSerializer):
 
     title = serializers.CharField(allow_blank=True)
     archived = serializers.BooleanField(help_text="Whether it is in the archive.")
+    tracing = serializers.BooleanField(
+        help_text="Whether its model calls are traced from the next turn on."
+    )
 
 
 class QuerySerializer(InputSerializer):
@@ -181,7 +198,16 @@ class EventsQuery(QuerySerializer):
         required=False, min_value=1, max_value=event_log.PAGE_EVENTS, default=event_log.PAGE_EVENTS
     )
 
+    type = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        required=False,
+        max_length=100,
+        help_text="Only events of these types; give it once for each.",
+    )
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "type" in attrs:
+            attrs["types"] = attrs.pop("type")
         if "after" in attrs and "before" in attrs:
             raise serializers.ValidationError({"before": ["Give after or before, not both."]})
         return attrs
@@ -191,3 +217,16 @@ class ExportQuery(QuerySerializer):
     """The form of an export."""
 
     format = serializers.ChoiceField(choices=["json", "markdown"], required=False, default="json")
+
+
+class TraceQuery(QuerySerializer):
+    """A part of a trace: the newest calls, or those before a time."""
+
+    before = serializers.DateTimeField(required=False, help_text="Only calls that began before.")
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=200, default=100)
+
+
+class TraceExportQuery(QuerySerializer):
+    """The form of an exported trace."""
+
+    format = serializers.ChoiceField(choices=["json", "otlp"], required=False, default="json")

@@ -62,8 +62,8 @@ class Export(ProjectView):
         query = ExportQuery.read_query(request)
         conversation = selectors.get(self.project, conversation_id)
         if query["format"] == "markdown":
-            return _download(export.to_markdown(conversation))
-        return _download(export.to_json(conversation, conversation_object(conversation)))
+            return download_file(export.to_markdown(conversation))
+        return download_file(export.to_json(conversation, conversation_object(conversation)))
 
 
 class FullOutput(ProjectView):
@@ -79,7 +79,7 @@ class FullOutput(ProjectView):
         It is kept for calls whose result has ``full_output_bytes``, up to 50 MiB of each.
         """
         conversation = selectors.get(self.project, conversation_id)
-        return _download(full_outputs.to_file(conversation, _call_id(call_id)))
+        return download_file(full_outputs.to_file(conversation, _call_id(call_id)))
 
 
 def _call_id(text: str) -> UUID:
@@ -90,7 +90,8 @@ def _call_id(text: str) -> UUID:
         raise NotFound("There is no call of this id.") from None
 
 
-def _download(exported: export.ExportFile) -> HttpResponseBase:
+def download_file(exported: export.ExportFile) -> HttpResponseBase:
+    """The response with a finished file."""
     return download(
         exported.file,
         name=exported.name,

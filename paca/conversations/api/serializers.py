@@ -110,6 +110,10 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     )
     title = serializers.CharField()
     archived = serializers.BooleanField(help_text="Whether it is in the archive.")
+    tracing = serializers.BooleanField(
+        source="is_traced",
+        help_text="Whether its model calls are traced from the next turn on: as it or its agent says.",
+    )
     task_id = serializers.UUIDField(allow_null=True, help_text="The task that it is about.")
     comment_id = serializers.UUIDField(allow_null=True, help_text="The comment that began it.")
     doc_id = serializers.UUIDField(allow_null=True, help_text="The doc that it is about.")

@@ -12,6 +12,7 @@ from paca.conversations.api import (
     instructions,
     log,
     preview,
+    traces,
     usage,
     workers,
 )
@@ -42,6 +43,13 @@ conversation = [
     path("resume/", conversations.Resume.as_view(), name="conversation-resume"),
     path("continue/", conversations.Continue.as_view(), name="conversation-continue"),
     path("compact/", conversations.Compact.as_view(), name="conversation-compact"),
+    path("trace/", traces.Timeline.as_view(), name="conversation-trace"),
+    path("trace/export/", traces.TraceExport.as_view(), name="conversation-trace-export"),
+    path(
+        "trace/calls/<str:call_id>/",
+        traces.TracedModelCall.as_view(),
+        name="conversation-trace-call",
+    ),
     path("fork/", forks.Forks.as_view(), name="conversation-fork"),
 ]
 

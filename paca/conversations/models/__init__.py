@@ -25,6 +25,7 @@ from paca.conversations.models.statuses import (
     TurnStatus,
 )
 from paca.conversations.models.suggestions import Suggestion, SuggestionState
+from paca.conversations.models.traces import Trace, TracedCall
 from paca.conversations.models.workers import Worker
 
 __all__ = [
@@ -53,6 +54,8 @@ __all__ = [
     "SuggestionState",
     "ToolCall",
     "ToolCallState",
+    "Trace",
+    "TracedCall",
     "Trigger",
     "TriggerState",
     "TriggerType",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
@@ -159,6 +160,9 @@ class Conversation(BaseModel):
     # The name of the person who has approved all later calls of the conversation. Null or empty: nobody has.
     rest_approved_by = models.CharField(max_length=200, blank=True, null=True)  # noqa: DJ001 - SQLite copies the table for a default
 
+    # Whether its model calls are traced. Null: as its agent says.
+    tracing = models.BooleanField(null=True, editable=False)
+
     last_activity_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -224,6 +228,12 @@ class Conversation(BaseModel):
     def archived(self) -> bool:
         """Whether lists leave it out."""
         return self.archived_at is not None
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether its model calls are traced from the next turn on, as it or its agent says."""
+        wanted = self.agent.tracing if self.tracing is None else self.tracing
+        return bool(wanted and settings.TRACING)
 
     @property
     def waits_for_person(self) -> bool:

@@ -1,5 +1,6 @@
 """The services of conversations: chats, messages, titles and lifecycle commands."""
 
+from paca.conversations.services.flags import TracingForbidden, set_flags
 from paca.conversations.services.forks import fork
 from paca.conversations.services.inbox import AgentUnavailable
 from paca.conversations.services.lifecycle import (
@@ -35,6 +36,7 @@ __all__ = [
     "ConversationBusy",
     "MessageReceipt",
     "MessageTaken",
+    "TracingForbidden",
     "archive",
     "clear",
     "continue_",
@@ -45,6 +47,7 @@ __all__ = [
     "request_summary",
     "resume",
     "send",
+    "set_flags",
     "start_next_conversation",
     "start_chat",
     "stop",

@@ -108,6 +108,7 @@ def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Convers
         reason="answered",
         next_seq=seq + 1,
         turn_number=turn,
+        tracing=origin.tracing,
         context=_context(origin.pk, seq),
         todo=_todo(origin.pk, seq),
     )

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, cast
 
+from paca.engine.llm import call_recording
 from paca.engine.llm.base import (
     LLM,
     Chunk,
@@ -37,6 +38,7 @@ class KeyMaskingLLM:
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """Stream the chunks with ``***`` in place of the key."""
+        call_recording.add_secret(self._key)
         text, thought = _Masked(self._key), _Masked(self._key)
         chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(request))
         async with aclosing(chunks):

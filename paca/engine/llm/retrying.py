@@ -48,6 +48,7 @@ class Attempt:
     """One attempt, as far as it came. ``shown``: people have seen a piece of it.
 
     ``sent``: the request may have left. ``reported``: what the provider reported, or an estimate of the adapter.
+    ``first_token_seconds``: from its start to the first piece of text or reasoning.
     """
 
     number: int
@@ -58,6 +59,9 @@ class Attempt:
     seconds: float = 0.0
     error: ModelError | None = None
     done: bool = False
+    request: Request | None = None
+    reply: Reply | None = None
+    first_token_seconds: float | None = None
 
     @property
     def text(self) -> str:
@@ -177,11 +181,13 @@ class RetryingStream:
         """One attempt: its pieces, then its reply. Raises ``ModelError``."""
         attempt = self.attempt
         started = clock.monotonic()
-        attempt.sent = True
+        attempt.sent, attempt.request = True, self.request
         chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(self.request))
         async with aclosing(chunks):
             async for chunk in chunks:
                 if isinstance(chunk, TextDelta | ThinkingDelta):
+                    if not attempt.shown:
+                        attempt.first_token_seconds = clock.monotonic() - started
                     attempt.shown = True
                     if isinstance(chunk, TextDelta):
                         attempt.pieces.append(chunk.text)
@@ -194,7 +200,7 @@ class RetryingStream:
                     attempt.reported = chunk.usage
                     # guard: engine-empty-reply
                     _refuse_if_empty(chunk)
-                    attempt.done = True
+                    attempt.done, attempt.reply = True, chunk
                     attempt.seconds = clock.monotonic() - started
                     yield Answered(attempt, chunk)
                     return

@@ -13,7 +13,7 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from paca.engine.llm import proxies
+from paca.engine.llm import call_recording, proxies
 from paca.engine.llm.address_check import (
     Address,
     AddressRefused,
@@ -21,6 +21,7 @@ from paca.engine.llm.address_check import (
     is_private,
     literal,
 )
+from paca.engine.llm.recorded_exchange import send_recorded
 
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 
@@ -128,6 +129,13 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request, and record it if its call is traced."""
+        recording = call_recording.current()
+        if recording is None:
+            return await self._send(request)
+        return await send_recorded(request, self._send, recording)
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request. An error that came through a proxy has a note that names it."""
         proxy = await self._proxy_for(request.url)
         if not proxy:

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from paca.engine.llm import connection_check, registry
+from paca.engine.llm import call_recording, connection_check, registry
 from paca.engine.llm.base import Text, ToolResult, ToolUse
 from paca.engine.llm.http_pool import TimeLimits, new_pool
 from paca.engine.llm.model_errors import (
@@ -240,6 +240,21 @@ async def test_watsonx_key_goes_to_the_token_service_alone_and_the_token_to_the_
     assert sent.headers["authorization"] == "Bearer tok-12345"
     assert "ibm-own-key-1" not in f"{sent.headers} {sent.raw!r}"
     assert server.violations == []
+
+
+async def test_exchange_of_a_key_for_a_token_is_not_traced(server, opened):
+    with JsonServer(lambda asked: (200, {"access_token": "tok-12345", "expires_in": 3600})) as iam:
+        key = json.dumps({"api_key": "ibm-own-key-3", "project_id": "p", "iam_url": iam.base_url})
+        llm = opened("watsonx/ibm/granite", key)
+        recording = call_recording.begin()
+        try:
+            await reply_of(llm, request_with("Hi"))
+        finally:
+            call_recording.end()
+        assert len(iam.asked) == 1
+    (exchange,) = recording.exchanges
+    assert exchange.body == server.requests[0].raw
+    assert "tok-12345" in recording.secrets
 
 
 async def test_watsonx_key_is_not_sent_to_ibm_for_a_server_that_is_not_ibms(server, opened):

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from paca.common import clock
+from paca.engine.llm.call_recording import unrecorded
 from paca.engine.llm.credentials import Credentials
 from paca.engine.llm.http_request import HttpRequest, Sender, read_at_most
 from paca.engine.llm.model_errors import KeyRefused, ModelMisconfigured, StreamBroken
@@ -51,7 +52,8 @@ async def _exchanged(address: str, grant: dict[str, str], secret: str, sender: S
         return token
     budget = AttemptBudget(sender.limits)
     sent = HttpRequest(address, FORM, urlencode(grant).encode())
-    response = await sender.send(sent, budget)
+    with unrecorded():
+        response = await sender.send(sent, budget)
     try:
         async with asyncio.timeout(budget.seconds_left()):
             answer = json.loads(await read_at_most(response, MAX_ANSWER_BYTES))

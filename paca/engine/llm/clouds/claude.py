@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from paca.engine.llm import call_recording
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import Request
 from paca.engine.llm.clouds import vertex
@@ -47,6 +48,7 @@ class CloudClaudeLLM(AnthropicLLM):
         credentials = Credentials.parse(self.service, self._given_key)
         sender = Sender(self._limits, self._http, NO_MODEL, credentials.mask)
         sent = await self._request(self._encoder.encode(request), credentials, sender)
+        call_recording.add_secret(self._key)
         masking = Credentials(self.service, {**credentials.values, "used": self._key})
         return await Sender(self._limits, self._http, NO_MODEL, masking.mask).send(sent, budget)
 

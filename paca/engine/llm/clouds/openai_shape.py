@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
+from paca.engine.llm import call_recording
 from paca.engine.llm.base import Chunk, Request
 from paca.engine.llm.clouds import access_token, vertex
 from paca.engine.llm.credentials import PLAIN, Credentials
@@ -66,6 +67,7 @@ class CloudLLM(OpenAILLM):
 
     def _use(self, url: str, headers: dict[str, str], secret: str) -> None:
         self._url, self._key = url, secret
+        call_recording.add_secret(secret)
         self._headers |= headers
 
     def _sender(self, credentials: Credentials) -> Sender:

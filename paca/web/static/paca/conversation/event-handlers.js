@@ -333,6 +333,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.todo.changed": (draft, frame, { items, since }) => {
     if (isNews(draft, frame)) draft.todo = items.length ? { items, since } : null;
   },
+  "agent.flags.changed": addNote,
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,

@@ -116,6 +116,9 @@ const NOTES = new Map(Object.entries({
   "agent.approval.revoked": ({ by }) => ({
     look: "slim", icon: "shield", fact: `${by || "A person"} took back the approval of the rest: later calls ask again`,
   }),
+  "agent.flags.changed": ({ by, tracing }) => ({
+    look: "slim", icon: "activity", fact: `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,
+  }),
   "agent.limit.neared": ({ which, left }) => ({
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,
   }),

@@ -1,0 +1,33 @@
+"""Changes how a conversation runs: whether its model calls are traced."""
+
+from django.conf import settings
+from django.db import transaction
+
+from paca import events
+from paca.common.errors import Conflict
+from paca.conversations import store
+from paca.conversations.models import Conversation
+from paca.conversations.services.inbox import lock
+from paca.projects.models import Member
+
+
+class TracingForbidden(Conflict):
+    """This installation keeps no traces. An administrator allows them with TRACING=on."""
+
+    code = "tracing_forbidden"
+
+
+@transaction.atomic
+def set_flags(conversation: Conversation, *, by: Member, tracing: bool | None = None) -> None:
+    """Switch the trace of the conversation on or off from the next turn on; None changes nothing.
+
+    Raises ``TracingForbidden`` if the installation keeps no traces.
+    """
+    if tracing is None:
+        return
+    # guard: installation-forbids-traces
+    if tracing and not settings.TRACING:
+        raise TracingForbidden
+    current = lock(conversation)
+    if tracing != current.tracing:
+        store.append(current.pk, events.FlagsChanged(tracing=tracing, by=by.name))

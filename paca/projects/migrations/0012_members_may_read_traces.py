@@ -1,0 +1,28 @@
+"""The roles Manager and Member of present projects may read traces, as those of new projects."""
+
+from django.db import migrations
+
+TRACES = "traces:read"
+
+
+def change(apps, edit):
+    roles = apps.get_model("projects", "Role").objects.filter(name__in=["Manager", "Member"])
+    for role in roles.iterator():
+        after = edit(set(role.permissions))
+        if after != set(role.permissions):
+            role.permissions = sorted(after)
+            role.save(update_fields=["permissions"])
+
+
+def grant(apps, schema_editor):
+    change(apps, lambda held: held | {TRACES} if "conversations:write" in held else held)
+
+
+def take_back(apps, schema_editor):
+    change(apps, lambda held: held - {TRACES})
+
+
+class Migration(migrations.Migration):
+    dependencies = [("projects", "0011_members_may_approve")]
+
+    operations = [migrations.RunPython(grant, take_back)]
