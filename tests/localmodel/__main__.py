@@ -4,6 +4,7 @@ and that we understand: the list of models, an answer, usage, an output limit, t
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,7 +20,8 @@ from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from tests.engine.llm.request_builders import BASH, request_with
 
 MODEL = "llamacpp/smollm2"
-SERVER = Path(__file__).parent / "serve.py"
+HERE = Path(__file__).parent
+WINDOW = 8192  # tokens, the largest of this model
 # On a busy machine it writes two tokens a second.
 PATIENT = TimeLimits(first_token=600, gap=600, total=1800)
 
@@ -28,7 +30,7 @@ PATIENT = TimeLimits(first_token=600, gap=600, total=1800)
 def served(python: str) -> Iterator[str]:
     """The model's address, while its server runs."""
     with subprocess.Popen(
-        [python, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [python, str(HERE / "serve.py"), str(WINDOW)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:  # fmt: skip
         assert server.stdin is not None
         assert server.stdout is not None
@@ -95,14 +97,31 @@ TRIALS: tuple[Callable[[str], Awaitable[str]], ...] = (
 )
 
 
-async def main(python: str) -> None:
+def a_chat_of_thirty_messages_goes_on_past_the_window(address: str) -> int:
+    """Run it as a test, because it needs a database and a worker; gives its exit code."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        str(HERE / "long_chat.py"),
+    ]
+    environment = {**os.environ, "LOCAL_MODEL": address, "LOCAL_MODEL_WINDOW": str(WINDOW)}
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+async def main(python: str) -> int:
     http_pool.allow_private_servers(AllowedServers.parse(["127.0.0.1:*"]))
     with served(python) as address:
         for trial in TRIALS:
             found = await trial(address)
             print(f"ok  {trial.__name__.replace('_', ' ')}: {found}", flush=True)
-    await http_pool.close_connections()
+        await http_pool.close_connections()
+        return await asyncio.to_thread(a_chat_of_thirty_messages_goes_on_past_the_window, address)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    sys.exit(asyncio.run(main(sys.argv[1])))

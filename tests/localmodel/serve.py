@@ -1,6 +1,6 @@
 """Serves SmolLM2 by llama.cpp on loopback, in OpenAI's dialect; runs in a venv of its own.
 
-Prints its address, then serves until its standard input ends.
+Prints its address, then serves until its standard input ends. ``python serve.py 8192``: the tokens of its window.
 """
 
 import sys
@@ -8,8 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import xllamacpp
-
-CONTEXT = 2048
 
 
 def main() -> None:
@@ -21,7 +19,7 @@ def main() -> None:
     params.model_alias = {"smollm2"}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.n_ctx = CONTEXT
+    params.n_ctx = int(sys.argv[1])
     params.use_jinja = True
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)

@@ -95,7 +95,7 @@ def _all_pass(chosen: Sequence[Mutant], tree: Path) -> bool:
             test for mutant in chosen for test in mutant.tests if mutant.on_services == on_services
         }
         if tests:
-            ended = _run([*sorted(tests), "-x"], tree, on_services=on_services)
+            ended = _run([*sorted(tests), "-x", "-n", str(AT_ONCE)], tree, on_services=on_services)
             if ended.returncode != pytest.ExitCode.OK:
                 print(ended.stdout, "the tests fail with every guard in place", sep="\n")
                 return False

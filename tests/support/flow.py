@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -14,17 +13,17 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 
-from paca.conversations import event_log, services
+from paca.conversations import services
 from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import MessageReceipt
-from paca.engine.context.history import History, advance
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.thread import WorkerThread
 from paca.worker.worker_settings import WorkerSettings
-from tests.support import docker_backend, runners
+from tests.support import docker_backend, replay, runners
 from tests.support.frames import frames_of
 from tests.support.model_script import Scripted
 from tests.support.model_server import ModelServer
+from tests.support.replay import IDLE_STATUSES
 from tests.support.world import MODEL, make_world
 
 # The model server's dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
@@ -33,7 +32,6 @@ BOTH_DIALECTS = pytest.mark.parametrize("flow", ["anthropic", "openai"], indirec
 # Shell words that wait for ``let_command_end``: a fault comes while the command runs, also on a slow machine.
 ALLOWED = "go-on"
 UNTIL_ALLOWED = f"until [ -e {ALLOWED} ]; do sleep 0.05; done"
-IDLE_STATUSES = ("finished", "paused", "failed", "stopped")
 
 
 @dataclass(frozen=True)
@@ -230,21 +228,5 @@ def wait_until(
 
 
 def assert_replay_matches(conversation: ObservedConversation) -> None:
-    """The stored events, applied one after another, must give what the tables say."""
-    log = event_log.load_after(conversation.id, 0)
-    assert [seq for seq, _ in log] == list(range(1, conversation.row.last_seq + 1))
-    forks = [seq for seq, event in log if event.type == "agent.conversation.forked"]
-    own = [event for seq, event in log if seq > max(forks, default=0)]
-    used = [event for event in own if event.type == "agent.usage.recorded"]
-    usage = conversation.row.usage
-    assert usage["input"] == sum(event.input or 0 for event in used)
-    assert usage["output"] == sum(event.output or 0 for event in used)
-    history = functools.reduce(
-        lambda known, entry: advance(known, entry[1], entry[0]), log, History()
-    )
-    assert not history.open_calls()
-    assert not conversation.row.model_calls.filter(status="started").exists()
-    assert not conversation.row.tool_calls.filter(state__in=["called", "started"]).exists()
-    if conversation.row.status in IDLE_STATUSES:
-        assert not conversation.row.turns.filter(status="running").exists()
-        assert conversation.row.lease_owner == ""
+    """The stored events, applied one after another, must give what the tables and the API say."""
+    replay.assert_replay_matches(conversation.id)
