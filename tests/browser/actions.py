@@ -1,6 +1,7 @@
 """Actions of a person on the pages."""
 
 import re
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
@@ -43,6 +44,40 @@ def state(page: Page) -> str:
 
 def text_of(page: Page) -> str:
     return page.locator(".flow").inner_text()
+
+
+def shown(page: Page) -> dict[str, Any]:
+    """What the page shows of the conversation: the text of each stored row, the title, the status, the panel."""
+    found = page.evaluate(
+        """() => {
+            const text = element => element?.innerText.replace(/\\s+/g, " ").trim() ?? "";
+            const rows = [...document.querySelectorAll(".flow > [data-key]")];
+            return {
+                rows: rows.map(row => [row.dataset.key, text(row)]),
+                title: text(document.querySelector(".topbar h1")),
+                state: document.querySelector(".topbar [data-state]")?.dataset.state,
+                panel: text(document.querySelector("aside.panel")),
+            };
+        }"""
+    )
+    assert isinstance(found, dict)
+    return found
+
+
+def assert_replay_matches(page: Page) -> None:
+    """The page that has followed the conversation must show what a page shows that reads its log.
+
+    The conversation is idle, and no row is folded or opened by hand.
+    """
+    followed = shown(page)
+    page.reload()
+    page.wait_for_selector(".flow > [data-key]")
+    wait_until(page, followed["state"])
+    page.wait_for_function(
+        "count => document.querySelectorAll('.flow > [data-key]').length >= count",
+        arg=len(followed["rows"]),
+    )
+    assert shown(page) == followed
 
 
 def has_no_sideways_scroll(page: Page) -> None:

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.actions import SMALL_PROGRAM, has_no_sideways_scroll, start, wait_until
+from tests.browser.actions import (
+    SMALL_PROGRAM,
+    assert_replay_matches,
+    has_no_sideways_scroll,
+    start,
+    wait_until,
+)
 from tests.browser.conftest import Product
 
 
@@ -72,6 +78,7 @@ def test_person_approves_from_the_inbox_by_keyboard(asking: Page, product: Produ
     page.keyboard.press("Enter")
     expect(page.locator(".flow").get_by_text("That takes too long.").first).to_be_visible()
     wait_until(page, "finished")
+    assert_replay_matches(page)
 
 
 def test_approval_of_the_rest_is_shown_and_taken_back(asking: Page, product: Product) -> None:
@@ -87,3 +94,4 @@ def test_approval_of_the_rest_is_shown_and_taken_back(asking: Page, product: Pro
     expect(page.get_by_text("approved the rest.")).to_be_visible()
     page.get_by_role("button", name="Ask again").click()
     expect(page.get_by_text("approved the rest.")).to_be_hidden()
+    assert_replay_matches(page)

@@ -66,6 +66,7 @@ def test_stop_button_stops_the_agent_at_once_and_offers_to_continue(page: Page) 
     expect(page.locator(".divider")).to_contain_text("Stopped by admin")
     page.get_by_role("button", name="Continue").click()
     actions.wait_until(page, "finished")
+    actions.assert_replay_matches(page)
 
 
 def test_message_sent_while_the_agent_works_is_queued_and_answered(page: Page) -> None:
@@ -77,6 +78,7 @@ def test_message_sent_while_the_agent_works_is_queued_and_answered(page: Page) -
     expect(page.locator(".queue")).to_have_count(0)
     actions.wait_until(page, "finished")
     assert actions.text_of(page).count("Look around the sandbox and tell me what is there.") == 1
+    actions.assert_replay_matches(page)
 
 
 def test_interrupt_starts_a_new_turn_with_the_message(page: Page) -> None:
@@ -91,6 +93,7 @@ def test_interrupt_starts_a_new_turn_with_the_message(page: Page) -> None:
     # The interrupt may come before or after the first file is written.
     expect(page.locator(".prose .code").last).to_contain_text(re.compile("entr|folder is empty"))
     actions.wait_until(page, "finished")
+    actions.assert_replay_matches(page)
 
 
 def test_conversation_is_renamed_found_and_exported(page: Page) -> None:
