@@ -165,9 +165,12 @@ class FlagsChanged(Event):
     """A person changed how the conversation runs from the next turn on. A flag that is null did not change.
 
     ``tracing``: whether the full requests and replies of its model calls are kept, for those with `traces:read`.
+    ``plan``: whether it is in plan mode, in which only tools that read run until a person approves a plan; a running
+    turn obeys from its next step on. ``by`` is empty if a setting of the agent says so.
     """
 
     tracing: bool | None = None
+    plan: bool | None = None
     by: str = ""
 
 
@@ -480,20 +483,24 @@ class ApprovalGiven(Event):
 
 @event("agent.approval.expired")
 class ApprovalExpired(Event):
-    """Nobody has decided in time. The call is not run."""
+    """Nobody has decided or answered in time. The call is not run. ``kind`` is what the call waited for:
+    approval, question or plan."""
 
     call_id: str
     seconds: float = 0.0
+    kind: str = "approval"
 
 
 @event("agent.approval.superseded")
 class ApprovalSuperseded(Event):
-    """Something came before a decision, and the call is not run. ``cause`` is message or stop."""
+    """Something came before a decision or an answer, and the call is not run. ``cause`` is message, stop or
+    plan_mode (plan mode was switched off while a plan waited). ``kind`` is as in ``agent.approval.expired``."""
 
     call_id: str
     cause: str
     by: str = ""
     seconds: float = 0.0
+    kind: str = "approval"
 
 
 @event("agent.approval.revoked")
@@ -501,6 +508,67 @@ class ApprovalRevoked(Event):
     """The rest of the conversation is no longer approved: later calls ask again."""
 
     by: str = ""
+
+
+@event("agent.question.asked")
+class QuestionAsked(Event):
+    """The agent asks the people of the project, and waits. ``choices`` are 2 to 6 objects with a ``label`` and a
+    ``description`` that may be empty, or none: then only free text answers it. ``deadline`` is as in
+    ``agent.approval.requested``."""
+
+    call_id: str
+    question: str
+    choices: list[dict[str, str]] = field(default_factory=list)
+    deadline: str = ""
+
+
+@event("agent.question.answered")
+class QuestionAnswered(Event):
+    """A person has answered. ``text`` is the label of a choice, or free text. ``seconds``: how long it took."""
+
+    call_id: str
+    text: str
+    by: str = ""
+    by_id: str = ""
+    seconds: float = 0.0
+
+
+@event("agent.plan.proposed")
+class PlanProposed(Event):
+    """The agent proposes a plan, and waits. ``steps`` are texts, ``deadline`` is as in
+    ``agent.approval.requested``."""
+
+    call_id: str
+    title: str
+    steps: list[str] = field(default_factory=list)
+    deadline: str = ""
+
+
+@event("agent.plan.decided")
+class PlanDecided(Event):
+    """A person has decided on a plan: ``decision`` is approve or reject. An approval ends plan mode. ``steps``
+    are those of the plan from here on, each with its ``text`` and the ``state`` open; ``changed``: the person has
+    changed them. The model reads the ``feedback``. ``seconds``: how long the plan has waited."""
+
+    call_id: str
+    decision: str
+    title: str = ""
+    steps: list[dict[str, str]] = field(default_factory=list)
+    changed: bool = False
+    feedback: str = ""
+    by: str = ""
+    by_id: str = ""
+    seconds: float = 0.0
+
+
+@event("agent.plan.changed")
+class PlanChanged(Event):
+    """The agent has begun or done a step of the approved plan. ``steps`` are all of them, each with its ``text``
+    and its ``state``: open, started or done."""
+
+    call_id: str
+    title: str = ""
+    steps: list[dict[str, str]] = field(default_factory=list)
 
 
 # --- work ---------------------------------------------------------------------------------------

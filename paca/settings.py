@@ -184,6 +184,9 @@ APPROVAL_TIMEOUT_SECONDS = env.seconds(
     at_least=1,
     meaning="A tool call that waits for a person's approval is denied after this time.",
 )
+QUESTION_TIMEOUT_SECONDS = env.seconds(
+    "QUESTION_TIMEOUT_SECONDS", 3600, at_least=1, meaning="A question or a plan waits this long."
+)
 COMMAND_TIMEOUT_SECONDS = env.seconds(
     "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command is ended after this time."
 )
@@ -340,6 +343,8 @@ SPECTACULAR_SETTINGS = {
         "AgentStatus": "paca.agents.models.AgentStatus",
         "ConversationStatus": "paca.conversations.models.ConversationStatus",
         "MemberKind": "paca.projects.models.Member.Kind",
+        "PersonRequestKind": "paca.conversations.models.RequestKind",
+        "PersonRequestState": "paca.conversations.models.RequestState",
         "SprintStatus": "paca.projects.models.SprintStatus",
     },
     "SWAGGER_UI_DIST": "SIDECAR",

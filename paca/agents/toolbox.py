@@ -4,6 +4,7 @@ import functools
 from collections.abc import Collection
 
 from paca.agents.skill_tools import SkillLibrary, skill_tools
+from paca.engine.approvals.person_tools import people_tools
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.projects.tools.all_tools import project_tools
 from paca.projects.tools.base import ProjectAccess
@@ -23,7 +24,7 @@ def make_toolbox(
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
     """
-    tools = (*workspace_tools(), *project_tools(access), *skill_tools(library))
+    tools = (*workspace_tools(), *people_tools(), *project_tools(access), *skill_tools(library))
     off = () if chosen is None else {tool.name for tool in tools}.difference(chosen)
     return Toolbox(tools, off=off)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from paca import events
+from paca.common.text import to_storable_json
 from paca.conversations.models import ConversationStatus
 from paca.conversations.models.statuses import WAITS_FOR_PEOPLE
 from paca.conversations.sql_parameters import datetime_parameter
@@ -40,12 +41,20 @@ _ACTIVITY_AFTER: dict[type[Event], str] = {
     events.ApprovalGiven: "waiting_for_worker",
     events.ApprovalExpired: "waiting_for_worker",
     events.ApprovalSuperseded: "waiting_for_worker",
+    events.QuestionAnswered: "waiting_for_worker",
+    events.PlanDecided: "waiting_for_worker",
     events.ConversationPaused: "",
     events.ConversationFinished: "",
     events.ConversationFailed: "",
     events.ConversationStopped: "",
 }
-_ENDS_A_WAIT = events.ApprovalGiven | events.ApprovalExpired | events.ApprovalSuperseded
+_ENDS_A_WAIT = (
+    events.ApprovalGiven
+    | events.ApprovalExpired
+    | events.ApprovalSuperseded
+    | events.QuestionAnswered
+    | events.PlanDecided
+)
 _GOES_ON = {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
 
 
@@ -56,6 +65,7 @@ def changes_lists(event: Event) -> bool:
         events.TitleChanged
         | events.ConversationArchived
         | events.ConversationResumed
+        | events.FlagsChanged
         | _ENDS_A_WAIT,
     )
 
@@ -92,7 +102,7 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
         changes["activity"] = activity
     if (status := _STATUS_AFTER.get(type(event))) is not None:
         changes |= _status_changes(event, status, now, leased=leased)
-    changes |= _approval_changes(event) | _flag_changes(event)
+    changes |= _approval_changes(event) | _flag_changes(event) | _plan_changes(event)
     match event:
         case events.ConversationResumed():
             changes |= _GOES_ON
@@ -145,6 +155,22 @@ def _approval_changes(event: Event) -> dict[str, Any]:
     if isinstance(event, events.ApprovalGiven) and event.decision == "approve_rest":
         return _GOES_ON | {"rest_approved_by": event.by[:200]}
     return _GOES_ON
+
+
+def _plan_changes(event: Event) -> dict[str, Any]:
+    """Plan mode, and the approved plan."""
+    match event:
+        case events.FlagsChanged(plan=bool() as plan):
+            return {"plan_mode": plan}
+        case events.PlanDecided(decision="approve"):
+            return {"plan_mode": False, "plan": _plan(event)}
+        case events.PlanChanged():
+            return {"plan": _plan(event)}
+    return {}
+
+
+def _plan(event: events.PlanDecided | events.PlanChanged) -> str:
+    return to_storable_json({"title": event.title, "steps": event.steps})
 
 
 def _status_changes(

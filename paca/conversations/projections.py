@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 from paca import events
 from paca.common import database_errors
 from paca.common.best_effort import tolerated
-from paca.conversations import approval_rows, budgets, sandbox_lifecycle
+from paca.conversations import budgets, person_request_rows, sandbox_lifecycle
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
@@ -37,6 +37,7 @@ from paca.conversations.sql_parameters import (
     new_uuid_parameter,
     uuid_parameter,
 )
+from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.turn import LogEntry, ModelCallStarted
 
 
@@ -312,21 +313,25 @@ def _tool_outcome_unknown(
     )
 
 
-# --- approvals ----------------------------------------------------------------------------------
+# --- requests to people -------------------------------------------------------------------------
 
 
 @_projects(events.ApprovalRequested)
-def _approval_requested(
-    event: events.ApprovalRequested, cursor: Any, context: WriteContext
-) -> None:
-    approval_rows.create(event, context.conversation_id, turn=context.turn, at=context.now)
+@_projects(events.QuestionAsked)
+@_projects(events.PlanProposed)
+def _person_requested(event: PersonRequested, cursor: Any, context: WriteContext) -> None:
+    person_request_rows.create(event, context.conversation_id, turn=context.turn, at=context.now)
 
 
 @_projects(events.ApprovalGiven)
+@_projects(events.QuestionAnswered)
+@_projects(events.PlanDecided)
 @_projects(events.ApprovalExpired)
 @_projects(events.ApprovalSuperseded)
-def _approval_decided(event: approval_rows.Decided, cursor: Any, context: WriteContext) -> None:
-    approval_rows.decide(event, at=context.now)
+def _person_request_ended(
+    event: person_request_rows.Ended, cursor: Any, context: WriteContext
+) -> None:
+    person_request_rows.end(event, at=context.now)
 
 
 # --- sandboxes ----------------------------------------------------------------------------------

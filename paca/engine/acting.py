@@ -14,7 +14,8 @@ from paca import events
 from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine import tool_results
-from paca.engine.approvals.policy import ApprovalNeeded, ApprovalPolicy, judge
+from paca.engine.approvals.person_tools import Settlement
+from paca.engine.approvals.policy import ApprovalPolicy, PersonNeeded, judge
 from paca.engine.context.history import OpenCall
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
 from paca.engine.tools.registry import UnknownTool
@@ -54,8 +55,8 @@ class RunnableCall:
 async def run_calls(calls: Sequence[OpenCall], turn: ActiveTurn, services: TurnServices) -> None:
     """Give each call a result. The last results are added to the next commit and not stored yet.
 
-    Raises ``SandboxBroken`` if the sandbox does not start, ``Superseded``, and ``ApprovalNeeded`` if a person
-    has to decide first; those calls stay open.
+    Raises ``SandboxBroken`` if the sandbox does not start, ``Superseded``, and ``PersonNeeded`` if a person
+    has to decide or answer first; those calls stay open.
     """
     runnable = [found for call in calls if (found := _parse(call, turn, services))]
     for batch in _batches(runnable, turn):
@@ -102,12 +103,15 @@ def _batches(calls: Sequence[RunnableCall], turn: ActiveTurn) -> Iterator[list[R
 async def _ask_policy(
     batch: list[RunnableCall], turn: ActiveTurn, services: TurnServices
 ) -> list[RunnableCall]:
-    """The calls that may run, each as it was approved. A refused call gets its result.
+    """The calls that may run, each as it was approved. One that is refused, or that the log answers, gets its
+    result.
 
-    Raises ``ApprovalNeeded`` if a person has to decide on a call first.
+    Raises ``PersonNeeded`` if a person has to decide on a call or answer it first.
     """
-    if services.log.progress.decisions.rest_by:
-        await services.log.commit()  # somebody may have revoked it while the calls before ran
+    decisions = services.log.progress.decisions
+    if decisions.rest_by or decisions.superseded:
+        # Somebody may have revoked it while the calls before ran, and a new reply begins anew.
+        await services.log.commit()
     allowed = []
     for call in batch:
         verdict = judge(
@@ -117,14 +121,27 @@ async def _ask_policy(
             policy=turn.profile.approval,
             decisions=services.log.progress.decisions,
             toolbox=turn.toolbox,
+            plan=services.log.progress.plan,
         )
         if verdict.request is not None:
-            raise ApprovalNeeded(verdict.request)
-        if verdict.run is None:
-            services.log.add(tool_results.failed(call.id, verdict.refusal, cause="denied"))
+            raise PersonNeeded(verdict.request)
+        if verdict.settled is not None:
+            await _add_settled(call, verdict.settled, services)
+        elif verdict.run is None:
+            services.log.add(tool_results.failed(call.id, verdict.refusal, cause=verdict.cause))
         else:
             allowed.append(replace(call, parsed=verdict.run))
     return allowed
+
+
+async def _add_settled(call: RunnableCall, settled: Settlement, services: TurnServices) -> None:
+    """Add the result of a call that the log answers. Events beside it are stored with it, at once."""
+    assert settled.output is not None
+    output = _with_notes(settled.output, call)
+    result = tool_results.returned(call.id, output, seconds=0, full_output_bytes=0)
+    services.log.add(*output.events, result)
+    if output.events:
+        await services.log.commit()  # the next call reads what they changed
 
 
 async def _start(
@@ -237,13 +254,17 @@ async def _run_call(
         full_output_bytes = await services.outputs.keep(
             call.id, output.file, services.sandbox.workspace
         )
-    if call.parsed.notes:
-        noted = f"{output.output}\n[{' '.join(call.parsed.notes)}]".lstrip()
-        output = replace(output, output=noted)
     returned = tool_results.returned(
-        call.id, output, seconds=seconds, full_output_bytes=full_output_bytes
+        call.id, _with_notes(output, call), seconds=seconds, full_output_bytes=full_output_bytes
     )
     return [*output.events, returned]
+
+
+def _with_notes(output: ToolOutput, call: RunnableCall) -> ToolOutput:
+    """The output, and what the model is told about the arguments."""
+    if not call.parsed.notes:
+        return output
+    return replace(output, output=f"{output.output}\n[{' '.join(call.parsed.notes)}]".lstrip())
 
 
 async def _perform_or_reattach(

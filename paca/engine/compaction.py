@@ -101,6 +101,7 @@ async def _carried(cut: Cut, budget: Budget, services: TurnServices) -> str:
         upto_seq=cut.upto_seq,
         characters=budget.carried,
         tasks=tasks,
+        plan=services.log.progress.plan.carried,
         newest="\n".join(newest),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from paca import events
 from paca.engine import promised_work
 from paca.engine.approvals.decisions import Decisions
+from paca.engine.approvals.plans import PlanState
 from paca.engine.budgets import NOTHING, SHARED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
@@ -94,16 +95,20 @@ class TurnProgress:
     loop_guard: LoopGuard = LoopGuard()
     compaction: CompactionState = CompactionState()
     decisions: Decisions = Decisions()
+    plan: PlanState = PlanState()
 
     def advance(self, event: Event, seq: int = 0) -> TurnProgress:
         """The progress after one more event, whose number is ``seq``."""
         counted, guard = self._count(event), self.loop_guard.advance(event)
         compaction, decisions = self.compaction.advance(event, seq), self.decisions.advance(event)
+        plan = self.plan.advance(event)
         # A copy costs as much as the rest, and most events change none of them.
         same = guard is counted.loop_guard and compaction is counted.compaction
-        if same and decisions is counted.decisions:
+        if same and decisions is counted.decisions and plan is counted.plan:
             return counted
-        return replace(counted, loop_guard=guard, compaction=compaction, decisions=decisions)
+        return replace(
+            counted, loop_guard=guard, compaction=compaction, decisions=decisions, plan=plan
+        )
 
     def _count(self, event: Event) -> TurnProgress:
         match event:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from paca import events
 from paca.engine import acting, call_cancellation, limits, promised_work, summary_at_limit
-from paca.engine.approvals.policy import ApprovalNeeded
+from paca.engine.approvals.person_tools import reason_of
+from paca.engine.approvals.policy import PersonNeeded
 from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import OpenCall
 from paca.engine.context_window import think_within_window
@@ -40,8 +41,8 @@ async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcom
             return await _take_steps(turn, services)
         except limits.TurnLimitReached as reached:
             return await _end_at_limit(reached.limit, turn, services)
-    except ApprovalNeeded as needed:
-        return TurnOutcome("waiting", "approval", request=needed.request)
+    except PersonNeeded as needed:
+        return TurnOutcome("waiting", reason_of(needed.request), request=needed.request)
     except ModelError as error:  # also of the summary at the limit
         return outcome_of_model_error(error, turn.profile)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from paca.common import clock
+from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.approvals.policy import ApprovalPolicy
 from paca.engine.budgets import NOTHING, Amounts, Budget
 from paca.engine.call_traces import CallTraces, NoCallTraces
@@ -28,7 +29,7 @@ from paca.engine.llm.model_errors import (
 )
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
-from paca.events import ApprovalRequested, Event
+from paca.events import Event
 
 LendSlot = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -110,7 +111,7 @@ class TurnOutcome:
     ``limit`` is the amount of the limit that was reached, which the next turn has again if it is none of the shared
     budgets. ``budget`` is the scope of a budget, ``used`` what was used of it, and ``raised_by`` names people who can
     raise it. With the status ``waiting`` the turn does not end: ``request`` is stored, and the turn goes on when it is
-    decided.
+    decided or answered.
     """
 
     status: str
@@ -121,7 +122,7 @@ class TurnOutcome:
     budget: str = ""
     used: float | None = None
     raised_by: tuple[str, ...] = ()
-    request: ApprovalRequested | None = None
+    request: PersonRequested | None = None
 
 
 def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:

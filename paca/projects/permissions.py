@@ -7,6 +7,8 @@ from paca.projects.models import Member
 
 # An agent never approves, whatever its role says.
 APPROVE = "conversations:approve"
+# To answer a question of an agent. Its service refuses answers of agents.
+ANSWER = "conversations:write"
 OWNER, MANAGER, MEMBER, VIEWER, AGENT = "Owner", "Manager", "Member", "Viewer", "Agent"
 
 _READ = tuple(name for name in permission_patterns.PERMISSIONS if name.endswith(":read"))

@@ -13,7 +13,8 @@ from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, person_topic
 from paca.common.errors import Conflict
 from paca.conversations import selectors, services
 from paca.conversations.api.serializers import conversation_object
-from paca.conversations.services import approvals
+from paca.conversations.services import approvals, plans, questions
+from paca.projects import permissions
 from paca.realtime import protocol
 from paca.realtime.access import (
     CloseSocket,
@@ -30,6 +31,7 @@ from paca.realtime.handshake import Scope, query_parameter
 from paca.realtime.live_text import Frame
 from paca.realtime.protocol import (
     COMMANDS,
+    AnswerCommand,
     ApproveCommand,
     BadFrame,
     CloseCode,
@@ -38,6 +40,7 @@ from paca.realtime.protocol import (
     FlagsCommand,
     InterruptCommand,
     MessageCommand,
+    PlanCommand,
     WithdrawCommand,
 )
 
@@ -239,9 +242,33 @@ def _approve(access: ConversationAccess, command: ApproveCommand) -> dict[str, A
     return {"call_id": decided.call_id, "state": decided.state}
 
 
+def _plan(access: ConversationAccess, command: PlanCommand) -> dict[str, Any]:
+    decided = plans.decide(
+        access.conversation,
+        call_id=command.call_id,
+        decision=command.decision,
+        feedback=command.feedback,
+        steps=command.steps,
+        by=access.member,
+    )
+    return {"call_id": decided.call_id, "state": decided.state}
+
+
+def _answer(access: ConversationAccess, command: AnswerCommand) -> dict[str, Any]:
+    answered = questions.answer(
+        access.conversation, question_id=command.question_id, text=command.text, by=access.member
+    )
+    return {"question_id": answered.call_id, "state": answered.state}
+
+
 def _flags(access: ConversationAccess, command: FlagsCommand) -> dict[str, Any]:
-    services.set_flags(access.conversation, tracing=command.tracing, by=access.member)
-    return {"tracing": selectors.get_by_id(access.conversation.pk).is_traced}
+    if command.plan is False:  # it gives the agent its tools, as an approval does
+        access.require(permissions.APPROVE)
+    services.set_flags(
+        access.conversation, tracing=command.tracing, plan=command.plan, by=access.member
+    )
+    current = selectors.get_by_id(access.conversation.pk)
+    return {"tracing": current.is_traced, "plan": bool(current.plan_mode)}
 
 
 def _clear(access: ConversationAccess, _command: Command) -> dict[str, Any]:
@@ -271,6 +298,8 @@ _HANDLERS: dict[str, Callable[[ConversationAccess, Any], dict[str, Any]]] = {
     "continue": _continue,
     "clear": _clear,
     "approve": _approve,
+    "plan": _plan,
+    "answer": _answer,
     "flags": _flags,
     "ping": _ping,
 }

@@ -28,8 +28,10 @@ COMMANDS: dict[str, str] = {
     "resume": "conversations:write",
     "continue": "conversations:write",
     "clear": "conversations:write",
-    "flags": "conversations:write",
     "approve": "conversations:approve",
+    "plan": "conversations:approve",
+    "answer": "conversations:write",
+    "flags": "conversations:write",
     "ping": "conversations:read",
 }
 PROJECT_COMMANDS: dict[str, str] = {"ping": "projects:read"}
@@ -126,10 +128,27 @@ class ApproveCommand(Command):
     arguments: dict[str, Any] | None = None
 
 
+class PlanCommand(Command):
+    """A decision on the plan that waits, or on that of the call ``call_id``. ``steps`` are approved in place of its own."""
+
+    decision: Literal["approve", "reject"]
+    call_id: Annotated[str, Field(max_length=64)] = ""
+    feedback: Annotated[str, Field(max_length=2_000)] = ""
+    steps: list[str] | None = None
+
+
+class AnswerCommand(Command):
+    """An answer to the question ``question_id``: the label of a choice, or other words."""
+
+    question_id: Annotated[str, Field(min_length=1, max_length=64)]
+    text: str
+
+
 class FlagsCommand(Command):
     """How the conversation runs from the next turn on. A flag that is not given does not change."""
 
     tracing: bool | None = None
+    plan: bool | None = None
 
 
 class PingCommand(Command):
@@ -144,6 +163,8 @@ _MODELS: dict[str, type[Command]] = {
     "edit": EditCommand,
     "withdraw": WithdrawCommand,
     "approve": ApproveCommand,
+    "plan": PlanCommand,
+    "answer": AnswerCommand,
     "flags": FlagsCommand,
     "ping": PingCommand,
 }

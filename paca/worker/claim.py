@@ -37,6 +37,8 @@ from paca.conversations.models import (
     ModelCallStatus,
     PendingKind,
     PendingTrigger,
+    PersonRequest,
+    RequestKind,
     Trigger,
     TriggerState,
     Turn,
@@ -226,7 +228,14 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
         return None
     # guard: worker-goes-on-after-a-decision
     decided = candidate.activity == "waiting_for_worker"
-    return _take_over(rows, lease, waited_for="approval" if decided else "")
+    return _take_over(rows, lease, waited_for=_waited_for(lease) if decided else "")
+
+
+def _waited_for(lease: Lease) -> str:
+    """What the turn has waited for: question, or approval, which a plan waits for too."""
+    ended = PersonRequest.objects.filter(conversation=lease.conversation_id)
+    kind = ended.order_by("-decided_at").values_list("kind", flat=True).first()
+    return "question" if kind == RequestKind.QUESTION else "approval"
 
 
 def _agent_has_capacity(agent_id: UUID) -> bool:

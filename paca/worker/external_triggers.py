@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, InterfaceError, OperationalError, transaction
@@ -173,7 +174,7 @@ def _is_started(
     """Start the conversation; False if there is one of this id."""
     if Conversation.objects.filter(pk=conversation_id).exists():
         return False
-    options = {"source": SOURCE, "client_id": str(conversation_id)}
+    options: dict[str, Any] = {"source": SOURCE, "client_id": str(conversation_id)}
     try:
         with transaction.atomic():
             if session is not None:

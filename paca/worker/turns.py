@@ -12,13 +12,13 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
-from paca import events
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
 from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
 from paca.conversations.store import Fenced, Lease
+from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.call_traces import NoCallTraces
 from paca.engine.loop import run_until_done
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
@@ -302,13 +302,13 @@ class ConversationRun:
             await log.catch_up()
         return follows
 
-    async def _begin_wait(self, request: events.ApprovalRequested, log: RunLog) -> None:
+    async def _begin_wait(self, request: PersonRequested, log: RunLog) -> None:
         """Let the turn wait for a person, without this worker."""
         await self._resources.database.call(
             person_wait.begin, self.lease, log.take_pending(), request
         )
         logger.info(
-            "turn waits for approval", extra={"call": request.call_id, "rule": request.rule}
+            "turn waits for people", extra={"call": request.call_id, "request": request.type}
         )
 
     def _start_next_turn(self) -> None:

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 from paca.agents.models import Agent
-from paca.conversations.models import Approval, ApprovalState
+from paca.conversations.models import PersonRequest, RequestState
 from paca.conversations.services import approvals
 from paca.projects.models import Notification
 from tests.chaos import oracle, points, variants
@@ -129,7 +129,7 @@ def _wait_for_death(
 
 
 def _decide(case: Case, observed: ObservedConversation, group: ConversationGroup) -> None:
-    waiting = Approval.objects.filter(conversation=observed.id, state=ApprovalState.OPEN)
+    waiting = PersonRequest.objects.filter(conversation=observed.id, state=RequestState.OPEN)
     wait_until(waiting.exists, REST_SECONDS, lambda: observed.status)
     approvals.decide(
         observed.row,
@@ -154,7 +154,7 @@ def _judge(
     counts = {
         "request": len(observed.event_data("approval.requested")),
         "decision": len(observed.event_data("approval.given")),
-        "row": Approval.objects.filter(conversation=observed.id).count(),
+        "row": PersonRequest.objects.filter(conversation=observed.id).count(),
         "notification": told.count(),
     }
     return found + [

@@ -11,8 +11,8 @@ from django.utils import timezone
 from paca.accounts.models import User
 from paca.common.errors import Invalid
 from paca.conversations import event_log, sandbox_queries, services, store
-from paca.conversations.models import Approval, ApprovalState, Conversation, Trigger
-from paca.conversations.services import approvals
+from paca.conversations.models import Conversation, PersonRequest, RequestState, Trigger
+from paca.conversations.services import approvals, person_requests
 from paca.conversations.store import Fenced, Lease
 from paca.projects import permissions
 from paca.projects.models import Notification
@@ -75,10 +75,10 @@ def test_database_keeps_the_first_decision():
     call = WaitingCall()
     call.decide()
     with pytest.raises(DatabaseError), transaction.atomic():
-        Approval.objects.filter(call_id=call.call_id).update(state="denied")
-    assert not Approval.objects.filter(call_id=call.call_id).move(ApprovalState.EXPIRED)
+        PersonRequest.objects.filter(call_id=call.call_id).update(state="denied")
+    assert not PersonRequest.objects.filter(call_id=call.call_id).move(RequestState.EXPIRED)
     with pytest.raises(DatabaseError), transaction.atomic():
-        Approval.objects.filter(call_id=call.call_id).update(state="maybe")
+        PersonRequest.objects.filter(call_id=call.call_id).update(state="maybe")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_deleted_conversation_leaves_no_arguments_of_its_calls():
     call.decide("deny")
     Conversation.objects.filter(pk=call.id).update(status="finished", reason="answered")
     assert call.chat.api.delete(url).status_code == 204
-    assert not Approval.objects.exists()
+    assert not PersonRequest.objects.exists()
 
 
 # --- time -------------------------------------------------------------------------------------------
@@ -219,10 +219,10 @@ def test_deleted_conversation_leaves_no_arguments_of_its_calls():
 def test_sweep_denies_what_nobody_decided_in_time(settings):
     settings.APPROVAL_TIMEOUT_SECONDS = 100
     call = WaitingCall()
-    assert approvals.expire_due() == 0
+    assert person_requests.expire_due() == 0
     later = timezone.now() + timedelta(seconds=101)
-    assert approvals.expire_due(now=later) == 1
-    assert approvals.expire_due(now=later) == 0
+    assert person_requests.expire_due(now=later) == 1
+    assert person_requests.expire_due(now=later) == 0
     assert call.approval.state == "expired"
     assert call.status == "running/"
     assert error_of(call.decide())[1] == "approval_decided"
@@ -230,7 +230,7 @@ def test_sweep_denies_what_nobody_decided_in_time(settings):
 
 def test_decision_after_the_deadline_is_refused_before_the_sweep():
     call = WaitingCall()
-    Approval.objects.update(deadline=timezone.now() - timedelta(seconds=1))
+    PersonRequest.objects.update(deadline=timezone.now() - timedelta(seconds=1))
     assert error_of(call.decide())[:2] == (409, "approval_decided")
     assert call.approval.state == "open"
 
@@ -284,7 +284,7 @@ def test_lists_take_the_same_queries_for_three_and_thirty_rows():
     urls = ("/approvals/?state=approved", call.chat.url(call.id, "approvals/"))
     few = {}
     for total in (3, 30):
-        for _ in range(total - Approval.objects.count()):
+        for _ in range(total - PersonRequest.objects.count()):
             row = call.approval
             row.pk, row.call_id = uuid4(), uuid4().hex
             row.save(force_insert=True)

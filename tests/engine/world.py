@@ -17,6 +17,7 @@ from typing import Any
 
 from paca import events
 from paca.engine import call_cancellation
+from paca.engine.approvals.person_tools import PersonRequested, people_tools, reason_of
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
@@ -65,7 +66,7 @@ class World:
         self.compaction_llm = compaction_llm
         self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
         self.profile = replace(PROFILE, **profile)
-        self._toolbox = Toolbox([*workspace_tools(), *tools], off=off)
+        self._toolbox = Toolbox([*workspace_tools(), *people_tools(), *tools], off=off)
         self._ends_run = ends_run
         self.checks_after_each_turn = True
         self.new_limits: dict[int, TurnLimits] = {}
@@ -74,7 +75,7 @@ class World:
         self.outcome: TurnOutcome | None = None
         self.turn: ActiveTurn | None = None
         self._seen_files: dict[str, str] = {}
-        self.waits_for: events.ApprovalRequested | None = None
+        self.waits_for: PersonRequested | None = None
         self._ended_by: TurnOutcome | None = None
         self._engine: asyncio.Task[TurnOutcome] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -115,6 +116,25 @@ class World:
         given = {"decision": decision, "by": "Ada", **facts}
         self._end_wait(events.ApprovalGiven(call_id=self.waits_for.call_id, **given))
 
+    async def answer(self, text: str) -> None:
+        """Answer the question that waits, and wait until the conversation is idle."""
+        assert self.waits_for is not None
+        self._end_wait(events.QuestionAnswered(call_id=self.waits_for.call_id, text=text, by="Ada"))
+        await self.wait_until_idle()
+
+    def give_plan(self, decision: str, **facts: Any) -> None:
+        """Decide on the plan that waits."""
+        plan = self.waits_for
+        assert isinstance(plan, events.PlanProposed)
+        steps = [{"text": step, "state": "open"} for step in plan.steps]
+        given = {"decision": decision, "title": plan.title, "steps": steps, "by": "Ada", **facts}
+        self._end_wait(events.PlanDecided(call_id=plan.call_id, **given))
+
+    async def decide_plan(self, decision: str, **facts: Any) -> None:
+        """Decide on the plan that waits, and wait until the conversation is idle."""
+        self.give_plan(decision, **facts)
+        await self.wait_until_idle()
+
     def expire(self) -> None:
         """Let the time for a decision run out."""
         assert self.waits_for is not None
@@ -125,11 +145,11 @@ class World:
         call_id = self.waits_for.call_id
         self._end_wait(events.ApprovalSuperseded(call_id=call_id, cause=cause, by="Ada"))
 
-    def _begin_wait(self, request: events.ApprovalRequested) -> None:
+    def _begin_wait(self, request: PersonRequested) -> None:
         """Store the request and give up the claim, unless somebody was first."""
-        waiting = events.ConversationWaiting(reason="approval")
+        waiting = events.ConversationWaiting(reason=reason_of(request))
         self.log.append(*self.log.take_added(), request, waiting)
-        self.waits_for, self.status = request, "waiting/approval"
+        self.waits_for, self.status = request, f"waiting/{waiting.reason}"
         if self._ended_by is not None or self.log.inbox:
             self._supersede("stop" if self._ended_by else "message")
 

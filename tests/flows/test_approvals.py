@@ -3,7 +3,7 @@
 import pytest
 
 from paca.conversations import services
-from paca.conversations.models import Approval
+from paca.conversations.models import PersonRequest
 from paca.conversations.services import approvals
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 LONG = 240.0  # seconds, on a machine that does much else
 
 
-def decide(flow: Flow, conversation: ObservedConversation, decision: str, **facts) -> Approval:
-    approval = Approval.objects.get(conversation=conversation.id, state="open")
+def decide(flow: Flow, conversation: ObservedConversation, decision: str, **facts) -> PersonRequest:
+    approval = PersonRequest.objects.get(conversation=conversation.id, state="open")
     return approvals.decide(
         conversation.row,
         call_id=approval.call_id,
@@ -45,7 +45,7 @@ def test_call_waits_over_a_restart_and_runs_once_as_approved(tmp_path):
         flow.start_worker()
         decide(flow, conversation, "deny", reason="Not that one.")
         wait_until(
-            lambda: Approval.objects.filter(state="open", subject="touch two").exists(),
+            lambda: PersonRequest.objects.filter(state="open", subject="touch two").exists(),
             LONG,
             describe=lambda: f"{conversation.status}: {conversation.event_types}",
         )
@@ -84,7 +84,7 @@ def test_request_that_nobody_answers_expires_and_the_turn_goes_on(tmp_path, sett
     with Flow(tmp_path, approval="unsafe") as flow:
         conversation = flow.ask("Go", [calls(bash="touch one"), says("Nobody was there.")])
         assert conversation.answers == ["Nobody was there."]
-        assert Approval.objects.get().state == "expired"
+        assert PersonRequest.objects.get().state == "expired"
         assert_replay_matches(conversation)
 
 

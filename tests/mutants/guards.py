@@ -39,6 +39,9 @@ class Mutant:
 
 APPROVALS = "tests/conversations/test_approvals.py"
 ASKING = "tests/engine/approvals/test_approvals.py"
+PLANS = "tests/engine/approvals/test_plans.py"
+QUESTIONS = "tests/conversations/test_questions_and_plans.py"
+QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 COMPACTION = "tests/engine/test_compaction.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
@@ -169,6 +172,15 @@ MUTANTS = (
     Mutant("approval-unknown-decision-denies", value("True"), (ASKING,)),
     Mutant("approval-first-decision-counts", never, (ASKING,)),
     Mutant("approval-message-ends-the-reply", never, (ASKING,)),
+    Mutant("approval-message-ends-one-reply", value("self"), (QUESTIONS_OF_ENGINE,)),
+    Mutant("plan-unknown-decision-rejects", never, (PLANS,)),
+    Mutant("plan-unknown-decision-runs-nothing", always, (PLANS,)),
+    Mutant("plan-mode-runs-only-reads", always, (PLANS,)),
+    Mutant("context-keeps-answers-of-people", never, (QUESTIONS_OF_ENGINE,)),
+    Mutant("request-of-its-kind", without_keyword("kind"), (QUESTIONS,)),
+    Mutant("question-is-answered-by-people", never, (QUESTIONS,)),
+    Mutant("plan-known-decisions", never, (QUESTIONS,)),
+    Mutant("plan-mode-off-needs-approval", never, (QUESTIONS,)),
     Mutant("approval-rest", last_operand_dropped, (ASKING,)),
     Mutant("approval-of-the-rest-is-not-forked", value("self"), (ASKING,)),
     Mutant("approval-opaque-tools-are-unsafe", value("True"), (ASKING,)),
@@ -181,7 +193,9 @@ MUTANTS = (
     Mutant("approval-known-decisions", never, (APPROVALS,)),
     Mutant("agents-never-approve", never, (APPROVALS,)),
     Mutant("wait-reads-the-inbox", always, (APPROVALS,)),
-    Mutant("approvals-of-ones-projects", value("Approval.objects.with_details()"), (APPROVALS,)),
+    Mutant(
+        "approvals-of-ones-projects", value("PersonRequest.objects.with_details()"), (APPROVALS,)
+    ),
     Mutant(
         "task-names-rows-of-its-project",
         never,

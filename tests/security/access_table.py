@@ -288,6 +288,14 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"GET {C}approvals/{{call_id}}/":  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"POST {C}approvals/{{call_id}}/": (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
     f"POST {C}approvals/revoke/":      (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
+    # -- questions and plans: their time has run out ---------------------------------------------
+    "GET /api/v1/requests/":           (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    f"GET {C}questions/{{question_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {C}questions/{{question_id}}/":
+                                       (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
+    f"GET {C}plans/{{plan_id}}/":      (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {C}plans/{{plan_id}}/":     (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     # -- instructions to agents; the task has an open suggestion -----------------------------
     f"POST {P}agents/{{agent_id}}/execute/":
                                        (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
@@ -336,6 +344,8 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
             "changes": {"status_id": str(target.ids["status_id"])},
         },
         f"POST {C}approvals/{{call_id}}/": {"decision": "approve", "reason": "fine"},
+        f"POST {C}questions/{{question_id}}/": {"text": "the first"},
+        f"POST {C}plans/{{plan_id}}/": {"decision": "approve", "feedback": "fine"},
         f"POST {P}statuses/": {"name": "Blocked", "category": "todo"},
         f"PATCH {P}statuses/": {"ids": [str(target.ids["status_id"])]},
         f"PATCH {P}statuses/{{status_id}}/": {"name": "Blocked"},

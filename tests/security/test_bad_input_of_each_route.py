@@ -53,6 +53,17 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({}, "decision", REQUIRED),
         ({"decision": "banana"}, "decision", "not a valid choice"),
     ],
+    f"POST {C}questions/{{question_id}}/": [
+        ({"text": "the first", "nonsense": 1}, "nonsense", UNKNOWN[2]),
+        ({}, "text", REQUIRED),
+        ({"text": " "}, "text", BLANK),
+        ({"text": "a\0"}, "text", "Null characters"),
+    ],
+    f"POST {C}plans/{{plan_id}}/": [
+        ({"decision": "approve", "nonsense": 1}, "nonsense", UNKNOWN[2]),
+        ({}, "decision", REQUIRED),
+        ({"decision": "deny"}, "decision", "not a valid choice"),
+    ],
     f"POST {C}pause/": [UNKNOWN],
     f"POST {C}resume/": [UNKNOWN],
     f"POST {C}stop/": [UNKNOWN, ([], "body", "Expected a dictionary")],

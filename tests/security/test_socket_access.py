@@ -30,6 +30,8 @@ CONVERSATION = {
     "continue": _WRITES,
     "clear": _WRITES,
     "approve": _WRITES,
+    "plan": _WRITES,
+    "answer": _WRITES,
     "flags": _WRITES,
     "withdraw": _OF_THEIR_OWN,
     "edit": _OF_THEIR_OWN,
@@ -40,6 +42,9 @@ FIELDS = {
     "message": {"text": "Hello"},
     "interrupt": {"text": "Hello"},
     "approve": {"call_id": "none", "decision": "approve"},
+    "plan": {"decision": "approve"},
+    "answer": {"question_id": "none", "text": "the first"},
+    "flags": {"plan": True},
     "withdraw": {"event_seq": 1},
     "edit": {"event_seq": 1, "text": "Hello again"},
 }

@@ -14,7 +14,7 @@ from paca.agents.models import Agent
 from paca.agents.services import skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
-from paca.conversations.models import Approval
+from paca.conversations.models import PersonRequest
 from paca.conversations.services import instructions, suggestions
 from paca.projects import permissions
 from paca.projects.models import Member, Notification, Project
@@ -107,6 +107,7 @@ def make_project(owner_name: str) -> ProjectObjects:
         **_make_tasks(me, agent),
         **_make_talk(me, agent.member),
         "call_id": _call_with_a_kept_output(chat.conversation_id),
+        **_ended_requests(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)
 
@@ -153,7 +154,7 @@ def _call_with_a_kept_output(conversation_id: UUID) -> UUID:
     full_outputs.begin(call)
     full_outputs.add_part(call, 0, b"a secret of this project")
     full_outputs.finish(call, size_bytes=24)
-    Approval.objects.create(
+    PersonRequest.objects.create(
         conversation_id=conversation_id,
         call_id=call.hex,
         turn=1,
@@ -164,6 +165,27 @@ def _call_with_a_kept_output(conversation_id: UUID) -> UUID:
         deadline=timezone.now() + timedelta(hours=1),
     )
     return call
+
+
+def _ended_requests(conversation_id: UUID) -> dict[str, UUID]:
+    """A question and a plan whose time has run out."""
+    asked = {"question": "A secret?", "choices": []}
+    proposed = {"title": "A secret", "steps": ["A secret step"]}
+    ids = {}
+    for kind, arguments in (("question", asked), ("plan", proposed)):
+        call = ids[f"{kind}_id"] = uuid4()
+        PersonRequest.objects.create(
+            conversation_id=conversation_id,
+            kind=kind,
+            call_id=call.hex,
+            turn=1,
+            tool=kind,
+            arguments=arguments,
+            deadline=timezone.now(),
+            state="expired",
+            decided_at=timezone.now(),
+        )
+    return ids
 
 
 def _person(name: str) -> User:

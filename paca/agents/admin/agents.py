@@ -198,7 +198,7 @@ class AgentAdmin(ServiceAdmin):
             "Sandbox",
             {"classes": ["tab"], "fields": ("sandbox_memory_mib", "sandbox_cpus", "sandbox_life")},
         ),
-        ("Approval", {"classes": ["tab"], "fields": ("approval", "tracing")}),
+        ("Approval", {"classes": ["tab"], "fields": ("approval", "plan_mode", "tracing")}),
         ("Git", {"classes": ["tab"], "fields": ("git_name", "git_email")}),
     )
 

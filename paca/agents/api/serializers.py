@@ -95,6 +95,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "tools",
             "approval",
             "tracing",
+            "plan_mode",
             "prompts",
             "limits",
             "sandbox",
@@ -229,6 +230,10 @@ class AgentInput(InputSerializer):
     tracing = serializers.BooleanField(
         required=False,
         help_text="Whether its conversations keep the full requests and replies of their model calls, for a set time.",
+    )
+    plan_mode = serializers.BooleanField(
+        required=False,
+        help_text="New conversations begin in plan mode: only tools that read run until a plan is approved.",
     )
     prompts = PromptsInput(source="*", required=False)
     limits = LimitsInput(source="*", required=False)

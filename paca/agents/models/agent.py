@@ -226,6 +226,11 @@ class Agent(BaseModel):
         db_default=False,
         help_text="Whether its conversations keep the full requests and replies of their model calls.",
     )
+    plan_mode = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its new conversations begin in plan mode: only tools that read run until a plan is approved.",
+    )
 
     git_name = models.CharField(
         max_length=100, default="paca-agent", help_text="Author of its commits."

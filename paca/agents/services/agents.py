@@ -44,6 +44,7 @@ SETTINGS = frozenset(
         "sandbox_life",
         "approval",
         "tracing",
+        "plan_mode",
         "git_name",
         "git_email",
     }

@@ -1,6 +1,5 @@
 """Approvals over the API: what waits for a person, and the person's decision."""
 
-from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -12,19 +11,14 @@ from paca.accounts.api.base import ApiView
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.serializers import InputSerializer
-from paca.conversations import approval_lists, selectors
+from paca.conversations import person_request_lists, selectors
 from paca.conversations.api.inputs import EmptyInput, ListQuery
-from paca.conversations.api.serializers import (
-    AgentSummarySerializer,
-    ConversationSerializer,
-    OffsetDateTimeField,
-    conversation_object,
-)
-from paca.conversations.models import Approval, ApprovalState
-from paca.conversations.services import approvals
+from paca.conversations.api.person_requests import ApprovalSerializer, request_object
+from paca.conversations.api.serializers import ConversationSerializer, conversation_object
+from paca.conversations.models import PersonRequest, RequestKind, RequestState
+from paca.conversations.services import approvals, person_requests
 from paca.projects import permissions
 from paca.projects.api.base import ProjectView
-from paca.projects.api.task_serializers import MemberSummarySerializer
 
 
 class DecideInput(InputSerializer):
@@ -48,52 +42,7 @@ class DecideInput(InputSerializer):
 class ApprovalsQuery(ListQuery):
     """A filter of approvals."""
 
-    state = serializers.ChoiceField(choices=ApprovalState.choices, required=False)
-
-
-class ApprovalProjectSerializer(serializers.Serializer[Any]):
-    """The project of a call."""
-
-    id = serializers.UUIDField()
-    name = serializers.CharField()
-
-
-class ApprovalConversationSerializer(serializers.Serializer[Any]):
-    """The conversation of a call."""
-
-    id = serializers.UUIDField()
-    title = serializers.CharField()
-    project = ApprovalProjectSerializer()
-
-
-class ApprovalSerializer(serializers.Serializer[Approval]):
-    """A call that waits for a person, or that a person has decided on."""
-
-    call_id = serializers.CharField()
-    conversation = ApprovalConversationSerializer()
-    agent = AgentSummarySerializer(source="conversation.agent")
-    tool = serializers.CharField()
-    arguments = serializers.DictField(help_text="As the model wrote them.")
-    subject = serializers.CharField()
-    rule = serializers.CharField(help_text="The name of the rule that asks.")
-    why = serializers.CharField(help_text="The rule as a sentence.")
-    effect = serializers.CharField(help_text="The effect class of the tool.")
-    undo = serializers.CharField(help_text="How the call can be undone; empty if it is not known.")
-    diff = serializers.CharField(help_text="The lines that an edit takes away and adds.")
-    requested_at = OffsetDateTimeField(source="created_at")
-    deadline = OffsetDateTimeField(help_text="Without a decision until then it is not run.")
-    state = serializers.ChoiceField(choices=ApprovalState.choices)
-    decided_by = MemberSummarySerializer(allow_null=True)
-    decided_at = OffsetDateTimeField(allow_null=True)
-    reason = serializers.CharField()
-    changed_arguments = serializers.DictField(
-        allow_null=True, help_text="The arguments that a person has changed the call to."
-    )
-
-
-def approval_object(approval: Approval) -> dict[str, Any]:
-    """The approval as an object of the API."""
-    return dict(ApprovalSerializer(approval).data)
+    state = serializers.ChoiceField(choices=RequestState.choices, required=False)
 
 
 class OwnApprovals(ApiView):
@@ -107,8 +56,8 @@ class OwnApprovals(ApiView):
     def get(self, request: Request) -> Response:
         """List the calls of the projects in which you may approve, those that wait first asked for. Without
         ``state`` only those that wait."""
-        state = ApprovalsQuery.read_query(request).get("state", ApprovalState.OPEN)
-        found = approval_lists.for_person(self.person).filter(state=state)
+        state = ApprovalsQuery.read_query(request).get("state", RequestState.OPEN)
+        found = person_request_lists.for_person(self.person).approvals().filter(state=state)
         return NewestFirstPagination.page_response(found, self, ApprovalSerializer)
 
 
@@ -124,7 +73,8 @@ class ConversationApprovals(ProjectView):
         """List the calls of the conversation that waited for a person, the newest first."""
         query = ApprovalsQuery.read_query(request)
         conversation = selectors.get(self.project, conversation_id)
-        found = Approval.objects.with_details().filter(conversation=conversation)
+        found = PersonRequest.objects.approvals().with_details()
+        found = found.filter(conversation=conversation)
         if "state" in query:
             found = found.filter(state=query["state"])
         return NewestFirstPagination.page_response(found, self, ApprovalSerializer)
@@ -139,7 +89,9 @@ class OneApproval(ProjectView):
     def get(self, request: Request, conversation_id: UUID, call_id: str) -> Response:
         """Show the approval of a call."""
         conversation = selectors.get(self.project, conversation_id)
-        return Response(approval_object(approvals.get(conversation, call_id)))
+        return Response(
+            request_object(person_requests.get(conversation, call_id, kind=RequestKind.APPROVAL))
+        )
 
     @extend_schema(request=DecideInput, responses=ApprovalSerializer, tags=["approvals"])
     @idempotent
@@ -149,7 +101,7 @@ class OneApproval(ProjectView):
         data = DecideInput.read(request)
         conversation = selectors.get(self.project, conversation_id)
         decided = approvals.decide(conversation, call_id=call_id, by=self.member, **data)
-        return Response(approval_object(decided))
+        return Response(request_object(decided))
 
 
 class RevokeRest(ProjectView):

@@ -55,7 +55,9 @@ class ChatSessions(ProjectView):
         agent = agents.get(self.project, agent_id)
         flags = data.pop("flags", {})
         with transaction.atomic():
-            receipt = services.start_chat(agent, by=self.member, **data)
+            receipt = services.start_chat(
+                agent, by=self.member, plan=flags.pop("plan", None), **data
+            )
             conversation = selectors.get(self.project, receipt.conversation_id)
             services.set_flags(conversation, by=self.member, **flags)
         started = {"session": receipt.session_id, "conversation": receipt.conversation_id}

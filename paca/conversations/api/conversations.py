@@ -29,6 +29,7 @@ from paca.conversations.api.serializers import (
     RecentActivityPagination,
     conversation_object,
 )
+from paca.projects import permissions
 from paca.projects.api.base import ProjectView
 
 
@@ -84,7 +85,7 @@ class OneConversation(ProjectView):
         tags=["conversations"],
     )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
-        """Change its title, move it to the archive or back, or switch its trace on or off.
+        """Change its title, move it to the archive or back, or switch its trace or plan mode on or off.
 
         A message or Continue brings it back from the archive too.
         """
@@ -96,8 +97,12 @@ class OneConversation(ProjectView):
                 services.rename(conversation, by=self.member, title=data["title"])
             if "archived" in data:
                 services.archive(conversation, by=self.member, archived=data["archived"])
-            if "tracing" in data:
-                services.set_flags(conversation, by=self.member, tracing=data["tracing"])
+            # To switch plan mode off gives the agent its tools, as an approval does.
+            # guard: plan-mode-off-needs-approval
+            if data.get("plan_mode") is False:
+                self.require_permission(permissions.APPROVE)
+            flags = {"tracing": data.get("tracing"), "plan": data.get("plan_mode")}
+            services.set_flags(conversation, by=self.member, **flags)
         return Response(conversation_object(selectors.get(self.project, conversation_id)))
 
     @extend_schema(responses={204: None}, tags=["conversations"])

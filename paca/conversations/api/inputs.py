@@ -52,6 +52,10 @@ class FlagsInput(InputSerializer):
     tracing = serializers.BooleanField(
         required=False, help_text="Whether its model calls are traced; else as its agent says."
     )
+    plan = serializers.BooleanField(
+        required=False,
+        help_text="Whether it begins in plan mode, in which only tools that read run until a person approves a plan; else as its agent says.",
+    )
 
 
 class FirstMessageInput(MessageInput):
@@ -95,6 +99,7 @@ class ExecuteInput(InputSerializer):
     idle = serializers.BooleanField(
         required=False, help_text="Only if the agent has no other work; else 409."
     )
+    flags = FlagsInput(required=False)
 
 
 class WriteInput(InputSerializer):
@@ -138,6 +143,10 @@ class ConversationInput(InputSerializer):
     archived = serializers.BooleanField(help_text="Whether it is in the archive.")
     tracing = serializers.BooleanField(
         help_text="Whether its model calls are traced from the next turn on."
+    )
+    plan_mode = serializers.BooleanField(
+        help_text="Whether only tools that read run until a person approves a plan. To switch it off needs"
+        " conversations:approve."
     )
 
 

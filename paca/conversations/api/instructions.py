@@ -23,7 +23,7 @@ from paca.conversations.api.serializers import (
     conversation_object,
 )
 from paca.conversations.models import Conversation, Suggestion
-from paca.conversations.services import instructions, suggestions
+from paca.conversations.services import instructions, set_flags, suggestions
 from paca.projects.api.base import ProjectView
 from paca.projects.models import Task
 from paca.projects.selectors import get_task
@@ -47,7 +47,13 @@ class Execute(ProjectView):
         if (number := data.pop("task", None)) is not None:
             self.require_permission("tasks:read")
             data["task"] = get_task(self.project, number)
-        return _started(instructions.start(agent, by=self.member, **data))
+        flags = data.pop("flags", {})
+        with transaction.atomic():
+            started = instructions.start(
+                agent, by=self.member, plan=flags.pop("plan", None), **data
+            )
+            set_flags(started, by=self.member, **flags)
+        return _started(started)
 
 
 class WriteWithAI(ProjectView):

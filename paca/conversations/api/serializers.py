@@ -17,6 +17,7 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.services import MessageReceipt
+from paca.engine.approvals.plans import StepState
 
 LAST_WORDS_CHARACTERS = 400
 
@@ -89,6 +90,20 @@ class TodoSerializer(serializers.Serializer[Any]):
     )
 
 
+class PlanStepSerializer(serializers.Serializer[Any]):
+    """A step of an approved plan."""
+
+    text = serializers.CharField()
+    state = serializers.ChoiceField(choices=[str(state) for state in StepState])
+
+
+class PlanStateSerializer(serializers.Serializer[Any]):
+    """The approved plan of a conversation."""
+
+    title = serializers.CharField()
+    steps = PlanStepSerializer(many=True)
+
+
 class ConversationSerializer(serializers.Serializer[Conversation]):
     """A conversation, as the API, sockets, pages and exports show it."""
 
@@ -125,6 +140,12 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     rest_approved_by = serializers.SerializerMethodField(
         help_text="Who has approved all later calls of the conversation; empty if nobody has."
     )
+    plan_mode = serializers.SerializerMethodField(
+        help_text="Whether only tools that read run, until a person approves a plan."
+    )
+    plan = PlanStateSerializer(
+        allow_null=True, help_text="The approved plan; null if there is none."
+    )
     usage = UsageSerializer(source="usage_details")
     context = ContextSerializer(  # type: ignore[assignment] # declared fields leave the class
         allow_null=True, help_text="What fills the model's window; null before the first answer."
@@ -137,6 +158,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
 
     def get_rest_approved_by(self, conversation: Conversation) -> str:
         return conversation.rest_approved_by or ""
+
+    def get_plan_mode(self, conversation: Conversation) -> bool:
+        return bool(conversation.plan_mode)
 
 
 # One instance for all objects: to build the fields of a serializer takes longer than to use them.

@@ -1,6 +1,5 @@
 """The tables of conversations: log, inbox, calls, workers and sandboxes."""
 
-from paca.conversations.models.approvals import Approval
 from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.conversation import (
@@ -13,11 +12,12 @@ from paca.conversations.models.conversation import (
 from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
 from paca.conversations.models.inbox import ControlCommand, PendingKind, PendingTrigger, Trigger
 from paca.conversations.models.log import Blob, Event
+from paca.conversations.models.person_requests import PersonRequest, RequestKind
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.statuses import (
-    ApprovalState,
     ConversationStatus,
     ModelCallStatus,
+    RequestState,
     SandboxState,
     StopReason,
     ToolCallState,
@@ -30,8 +30,9 @@ from paca.conversations.models.workers import Worker
 
 __all__ = [
     "COMMENTED_TYPES",
-    "Approval",
-    "ApprovalState",
+    "PersonRequest",
+    "RequestKind",
+    "RequestState",
     "Blob",
     "BudgetLock",
     "ChatSession",

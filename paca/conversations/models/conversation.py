@@ -162,6 +162,9 @@ class Conversation(BaseModel):
 
     # Whether its model calls are traced. Null: as its agent says.
     tracing = models.BooleanField(null=True, editable=False)
+    # Plan mode; null is off. ``plan`` is the approved plan: its ``title``, and ``steps`` with ``text`` and ``state``.
+    plan_mode = models.BooleanField(null=True, editable=False)
+    plan = models.JSONField(null=True, editable=False)
 
     last_activity_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)

@@ -164,22 +164,26 @@ TOOL_CALL_MOVES: dict[ToolCallState, tuple[ToolCallState, ...]] = {
 }
 
 
-class ApprovalState(models.TextChoices):
-    """open: waits for a person. expired: nobody decided in time. superseded: a message or a stop came first."""
+class RequestState(models.TextChoices):
+    """open: waits for a person. denied: also a plan that was rejected. expired: nobody decided in time.
+    superseded: a message, a stop or the end of plan mode came first.
+    """
 
     OPEN = "open"
     APPROVED = "approved"
     DENIED = "denied"
+    ANSWERED = "answered"
     EXPIRED = "expired"
     SUPERSEDED = "superseded"
 
 
-APPROVAL_MOVES: dict[ApprovalState, tuple[ApprovalState, ...]] = {
-    ApprovalState.OPEN: (
-        ApprovalState.APPROVED,
-        ApprovalState.DENIED,
-        ApprovalState.EXPIRED,
-        ApprovalState.SUPERSEDED,
+REQUEST_MOVES: dict[RequestState, tuple[RequestState, ...]] = {
+    RequestState.OPEN: (
+        RequestState.APPROVED,
+        RequestState.DENIED,
+        RequestState.ANSWERED,
+        RequestState.EXPIRED,
+        RequestState.SUPERSEDED,
     ),
 }
 

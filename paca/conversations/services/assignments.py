@@ -10,7 +10,7 @@ from django.db import transaction
 from paca import events
 from paca.agents.models import Agent
 from paca.conversations.models import COMMENTED_TYPES, Conversation, ConversationStatus, TriggerType
-from paca.conversations.services import trigger_texts
+from paca.conversations.services import plans, trigger_texts
 from paca.conversations.services.inbox import add_message, is_busy
 from paca.conversations.services.messages import MAX_TITLE_CHARACTERS
 from paca.projects.models import ActivityKind, Comment, Doc, Member, Task
@@ -116,9 +116,13 @@ def create(
     subject: Task | Doc | None = None,
     comment: Comment | None = None,
     conversation_id: UUID | None = None,
+    plan: bool | None = None,
 ) -> Conversation:
-    """An empty conversation, which its first message queues."""
-    return Conversation.objects.create(
+    """An empty conversation, which its first message queues.
+
+    ``plan``: whether it begins in plan mode; None for the setting of the agent.
+    """
+    made = Conversation.objects.create(
         id=conversation_id or uuid4(),
         project_id=agent.project_id,
         agent=agent,
@@ -130,6 +134,8 @@ def create(
         status=ConversationStatus.FINISHED,
         reason="answered",
     )
+    plans.begin(made, agent, on=plan, by=by.name if by else "")
+    return made
 
 
 def record_start(current: Conversation, subject: Task | Doc, *, actor: Member) -> None:

@@ -1,4 +1,4 @@
-"""Changes how a conversation runs: whether its model calls are traced."""
+"""Changes how a conversation runs: whether its model calls are traced, and plan mode."""
 
 from django.conf import settings
 from django.db import transaction
@@ -7,6 +7,7 @@ from paca import events
 from paca.common.errors import Conflict
 from paca.conversations import store
 from paca.conversations.models import Conversation
+from paca.conversations.services import plans
 from paca.conversations.services.inbox import lock
 from paca.projects.models import Member
 
@@ -18,11 +19,19 @@ class TracingForbidden(Conflict):
 
 
 @transaction.atomic
-def set_flags(conversation: Conversation, *, by: Member, tracing: bool | None = None) -> None:
-    """Switch the trace of the conversation on or off from the next turn on; None changes nothing.
+def set_flags(
+    conversation: Conversation,
+    *,
+    by: Member,
+    tracing: bool | None = None,
+    plan: bool | None = None,
+) -> None:
+    """Switch the trace of the conversation from the next turn on, and plan mode; None changes nothing.
 
     Raises ``TracingForbidden`` if the installation keeps no traces.
     """
+    if plan is not None:
+        plans.set_mode(conversation, on=plan, by=by)
     if tracing is None:
         return
     # guard: installation-forbids-traces

@@ -20,6 +20,7 @@ from paca.conversations.models import (
 )
 from paca.conversations.services import messages
 from paca.conversations.services.inbox import check_agent_available, check_subject, lock
+from paca.engine.approvals.plans import PlanState, as_facts
 from paca.projects.models import Member
 
 FORK_OF = "Fork of "
@@ -93,8 +94,19 @@ def _todo(conversation_id: UUID, seq: int) -> dict[str, Any] | None:
     return None
 
 
+def _plan(conversation_id: UUID, seq: int) -> PlanState:
+    """Plan mode and the plan as they were at the event ``seq``."""
+    types = (events.FlagsChanged.type, events.PlanDecided.type, events.PlanChanged.type)
+    found = [*event_log.backwards(conversation_id, types, upto_seq=seq)]
+    state = PlanState()
+    for event in reversed(found):
+        state = state.advance(event)
+    return state
+
+
 def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Conversation:
     session = ChatSession.objects.create(agent=origin.agent, member=by)
+    plan = _plan(origin.pk, seq)
     made = Conversation.objects.create(
         project_id=origin.project_id,
         agent=origin.agent,
@@ -111,6 +123,8 @@ def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Convers
         tracing=origin.tracing,
         context=_context(origin.pk, seq),
         todo=_todo(origin.pk, seq),
+        plan_mode=plan.mode,
+        plan={"title": plan.title, "steps": as_facts(plan.steps)} if plan.steps else None,
     )
     session.conversation = made
     session.save(update_fields=["conversation", "updated_at"])

@@ -56,11 +56,18 @@ def write_description(
 
 @transaction.atomic
 def start(
-    agent: Agent, *, instruction: str, by: Member, task: Task | None = None, idle: bool = False
+    agent: Agent,
+    *,
+    instruction: str,
+    by: Member,
+    task: Task | None = None,
+    idle: bool = False,
+    plan: bool | None = None,
 ) -> Conversation:
     """Start a conversation with an instruction. Its answer stays in the conversation.
 
-    ``idle``: only if the agent has no other work. Raises ``AgentBusy`` then, ``Invalid`` if the
+    ``idle``: only if the agent has no other work. ``plan``: whether it begins in plan mode; None for the setting
+    of the agent. Raises ``AgentBusy`` then, ``Invalid`` if the
     instruction is empty or too long, and what ``check_agent_available`` raises.
     """
     check_text(instruction, field="instruction")
@@ -68,7 +75,7 @@ def start(
     check_agent_available(agent)
     if idle and _has_work(agent):
         raise AgentBusy(f"{agent.name} has work already.")
-    current = assignments.create(agent, TriggerType.EXECUTE, by=by, subject=task)
+    current = assignments.create(agent, TriggerType.EXECUTE, by=by, subject=task, plan=plan)
     if task is not None:
         assignments.record_start(current, task, actor=agent.member)
     text = trigger_texts.instruction_on(task, instruction)

@@ -21,6 +21,7 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
+from paca.conversations.services import plans
 from paca.conversations.services.inbox import (
     add_message,
     check_agent_available,
@@ -73,10 +74,11 @@ def start_chat(
     source: str = "api",
     client_id: str = "",
     conversation_id: UUID | None = None,
+    plan: bool | None = None,
 ) -> MessageReceipt:
     """Start a chat session with its first conversation and message.
 
-    The same ``client_id`` of the same person starts one chat. The conversation gets
+    ``plan``: whether it begins in plan mode; None for the setting of the agent. The same ``client_id`` of the same person starts one chat. The conversation gets
     ``conversation_id``, or a new id. Raises ``Invalid`` for an empty or too long text, and what
     ``check_agent_available`` raises.
     """
@@ -91,7 +93,12 @@ def start_chat(
     else:
         session = ChatSession.objects.create(agent=agent, member=by)
     return start_next_conversation(
-        session, text=text, source=source, client_id=client_id, conversation_id=conversation_id
+        session,
+        text=text,
+        source=source,
+        client_id=client_id,
+        conversation_id=conversation_id,
+        plan=plan,
     )
 
 
@@ -103,17 +110,20 @@ def start_next_conversation(
     source: str = "api",
     client_id: str = "",
     conversation_id: UUID | None = None,
+    plan: bool | None = None,
 ) -> MessageReceipt:
     """Start the next conversation of a chat with a message. The one before stays, and may run on.
 
     Raises what ``start_chat`` raises.
     """
     check_agent_available(session.agent)
-    conversation = _create_conversation(session, conversation_id)
+    conversation = _create_conversation(session, conversation_id, plan=plan)
     return send(conversation, text=text, by=session.member, source=source, client_id=client_id)
 
 
-def _create_conversation(session: ChatSession, conversation_id: UUID | None = None) -> Conversation:
+def _create_conversation(
+    session: ChatSession, conversation_id: UUID | None = None, *, plan: bool | None = None
+) -> Conversation:
     """An empty conversation, which the chat session then continues."""
     conversation = Conversation.objects.create(
         id=conversation_id or uuid4(),
@@ -127,6 +137,7 @@ def _create_conversation(session: ChatSession, conversation_id: UUID | None = No
     )
     session.conversation = conversation
     session.save(update_fields=["conversation", "updated_at"])
+    plans.begin(conversation, session.agent, on=plan, by=session.member.name)
     return conversation
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from paca import events
 from paca.bus import get_bus
 from paca.conversations import store
-from paca.conversations.models import Approval, ApprovalState, Conversation
+from paca.conversations.models import Conversation, PersonRequest, RequestState
 from paca.projects.services import notifications
 
 
@@ -17,28 +17,32 @@ def supersede(current: Conversation, *, cause: str, by: str) -> None:
 
     The call is not run. In the caller's transaction.
     """
-    approval = Approval.objects.filter(conversation=current, state=ApprovalState.OPEN).first()
-    if approval is None:
+    request = PersonRequest.objects.filter(conversation=current, state=RequestState.OPEN).first()
+    if request is None:
         return
     superseded = events.ApprovalSuperseded(
-        call_id=approval.call_id, cause=cause, by=by, seconds=waited_seconds(approval)
+        call_id=request.call_id,
+        cause=cause,
+        by=by,
+        seconds=waited_seconds(request),
+        kind=request.kind,
     )
-    end(current, approval, superseded)
+    end(current, request, superseded)
 
 
-def end(current: Conversation, approval: Approval, event: events.Event) -> None:
+def end(current: Conversation, request: PersonRequest, event: events.Event) -> None:
     """Store what ends the wait of a locked conversation, and wake the workers after the commit."""
     store.append(current.pk, event)
-    notifications.settle(f"approval:{approval.call_id}")
+    notifications.settle(f"approval:{request.call_id}")
     facts = {
         "type": "agent.approval",
         "conversation_id": str(current.pk),
         "agent_id": str(current.agent_id),
         "project_id": str(current.project_id),
     }
-    transaction.on_commit(lambda: get_bus().wake(approval.pk, facts))
+    transaction.on_commit(lambda: get_bus().wake(request.pk, facts))
 
 
-def waited_seconds(approval: Approval) -> float:
+def waited_seconds(request: PersonRequest) -> float:
     """How long the call has waited until now."""
-    return round(max(0.0, (timezone.now() - approval.created_at).total_seconds()), 3)
+    return round(max(0.0, (timezone.now() - request.created_at).total_seconds()), 3)

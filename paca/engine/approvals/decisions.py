@@ -1,4 +1,4 @@
-"""What people have decided on the tool calls of a conversation: a fold over its log."""
+"""What people have decided on the tool calls of a conversation, and answered: a fold over its log."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from paca.events import Event
 
 
 class DecisionKind(StrEnum):
-    """How the wait for an approval has ended. Anything else is no approval."""
+    """How the wait for a person has ended. Anything else is no approval."""
 
     APPROVE = "approve"
     APPROVE_REST = "approve_rest"
     DENY = "deny"
+    ANSWERED = "answered"
     EXPIRED = "expired"
     SUPERSEDED = "superseded"
 
@@ -25,12 +26,17 @@ APPROVES = (DecisionKind.APPROVE, DecisionKind.APPROVE_REST)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision on one call. ``arguments`` replace those of the model, if a person has changed them."""
+    """The decision on one call, or the answer to it, which is the ``reason``.
+
+    ``arguments`` replace those of the model, if a person has changed them. ``changed``: a person has changed the
+    plan.
+    """
 
     kind: str
     by: str = ""
     reason: str = ""
     arguments: dict[str, Any] | None = None
+    changed: bool = False
 
     @property
     def approves(self) -> bool:
@@ -59,22 +65,18 @@ class Decisions:
     """The decisions on the calls of the running turn, and whether the rest of the conversation is approved.
 
     ``rest_by`` is the name of the person who approved the rest, until somebody revokes it. ``waited_seconds``
-    is how long the turn has waited for people.
+    is how long the turn has waited for people. ``superseded`` is the decision that ended a wait of the newest
+    reply because a person came first, if there is one.
     """
 
     calls: tuple[tuple[str, Decision], ...] = ()
     rest_by: str = ""
     waited_seconds: float = 0.0
+    superseded: Decision | None = None
 
     def of(self, call_id: str) -> Decision | None:
         """The decision on the call, if there is one."""
         return next((decision for known, decision in self.calls if known == call_id), None)
-
-    @property
-    def superseded(self) -> Decision | None:
-        """The decision that ended a wait of this turn because a person came first, if there is one."""
-        found = (each for _, each in self.calls if each.kind == DecisionKind.SUPERSEDED)
-        return next(found, None)
 
     def advance(self, event: Event) -> Decisions:
         """The decisions after one more event."""
@@ -84,19 +86,33 @@ class Decisions:
             case events.ConversationForked():
                 # guard: approval-of-the-rest-is-not-forked
                 return Decisions()
+            case events.UsageRecorded() if self.superseded is not None:
+                # guard: approval-message-ends-one-reply
+                return replace(self, superseded=None)
+            case events.ApprovalRevoked():
+                return replace(self, rest_by="")
+        return self._end_wait(event)
+
+    def _end_wait(self, event: Event) -> Decisions:
+        match event:
             case events.ApprovalGiven():
                 given = Decision(event.decision, event.by, event.reason, event.arguments)
                 after = self._decide(event.call_id, given, event.seconds)
                 is_for_all = event.decision == DecisionKind.APPROVE_REST
                 return replace(after, rest_by=event.by or "a person") if is_for_all else after
+            case events.QuestionAnswered():
+                answer = Decision(DecisionKind.ANSWERED, event.by, event.text)
+                return self._decide(event.call_id, answer, event.seconds)
+            case events.PlanDecided():
+                decided = Decision(event.decision, event.by, event.feedback, changed=event.changed)
+                return self._decide(event.call_id, decided, event.seconds)
             case events.ApprovalExpired():
                 expired = Decision(DecisionKind.EXPIRED)
                 return self._decide(event.call_id, expired, event.seconds)
             case events.ApprovalSuperseded():
                 superseded = Decision(DecisionKind.SUPERSEDED, event.by, event.cause)
-                return self._decide(event.call_id, superseded, event.seconds)
-            case events.ApprovalRevoked():
-                return replace(self, rest_by="")
+                after = self._decide(event.call_id, superseded, event.seconds)
+                return replace(after, superseded=superseded)
         return self
 
     def _decide(self, call_id: str, decision: Decision, seconds: float) -> Decisions:

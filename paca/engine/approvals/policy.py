@@ -14,6 +14,8 @@ from paca.common.errors import PacaError
 from paca.engine.approvals import command_rules
 from paca.engine.approvals.command_rules import CommandFinding
 from paca.engine.approvals.decisions import Decision, Decisions
+from paca.engine.approvals.person_tools import ConversationTool, PersonRequested, Settlement
+from paca.engine.approvals.plans import PlanState, refusal_in_plan_mode
 from paca.engine.tools.base import AnyParsedCall, Effect
 
 MAX_SHOWN_ARGUMENTS = 2_000
@@ -27,10 +29,10 @@ class ApprovalPolicy(StrEnum):
     ALL = "all"  # all but those that only think
 
 
-class ApprovalNeeded(Exception):
-    """A person has to decide on a call before the turn can go on."""
+class PersonNeeded(Exception):
+    """A person has to decide on a call, or answer it, before the turn can go on."""
 
-    def __init__(self, request: events.ApprovalRequested) -> None:
+    def __init__(self, request: PersonRequested) -> None:
         super().__init__(request.call_id)
         self.request = request
 
@@ -43,11 +45,15 @@ class ParsesCalls(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a call. One of the three is set: the call to run, the refusal, or the request."""
+    """What becomes of a call. One of these is set: the call to run, the refusal with its ``cause``, the request to
+    people, or what the log answers.
+    """
 
     run: AnyParsedCall | None = None
     refusal: str = ""
-    request: events.ApprovalRequested | None = None
+    cause: str = "denied"
+    request: PersonRequested | None = None
+    settled: Settlement | None = None
 
 
 OTHER_TOOL = CommandFinding("unsafe_tool", "Paca does not know what a call of this tool does.", "")
@@ -66,14 +72,20 @@ def judge(
     policy: str,
     decisions: Decisions,
     toolbox: ParsesCalls,
+    plan: PlanState | None = None,
     has_started: bool = False,
 ) -> Verdict:
     """The verdict on a call. One that has started was judged before, and is only carried on.
 
-    The decision of a person on this very call comes first. After a message of a person has ended a wait, no
-    further call of the turn's reply runs.
+    The decision of a person on this very call comes first, but plan mode forbids also what was approved. After a
+    message of a person has ended a wait, no further call of the reply runs.
     """
+    plan = plan or PlanState()
     decision = decisions.of(call_id)
+    if not has_started and (refusal := refusal_in_plan_mode(plan, call)):
+        return Verdict(refusal=refusal, cause="refused")
+    if decision is not None and isinstance(call.tool, ConversationTool):
+        return _settle(call.tool.settle(call_id, call.arguments, decision, plan))
     if decision is not None:
         return _carry_out(decision, call, toolbox)
     if has_started:
@@ -81,11 +93,17 @@ def judge(
     # guard: approval-message-ends-the-reply
     if decisions.superseded is not None:
         return Verdict(refusal=decisions.superseded.refusal)
+    if isinstance(call.tool, ConversationTool):
+        return _settle(call.tool.settle(call_id, call.arguments, None, plan))
     finding = finding_of(call, policy)
     # guard: approval-rest
     if finding is None or (decisions.rest_by and not finding.catastrophic):
         return Verdict(run=call)
     return Verdict(request=_request(call_id, call, finding))
+
+
+def _settle(settled: Settlement) -> Verdict:
+    return Verdict(request=settled.request) if settled.request else Verdict(settled=settled)
 
 
 def finding_of(call: AnyParsedCall, policy: str) -> CommandFinding | None:

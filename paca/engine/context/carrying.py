@@ -13,11 +13,18 @@ TODO_TITLE = "Your to-do list; write it again with write_todo_list when it chang
 
 
 def carried_text(
-    state: CompactionState, *, upto_seq: int, characters: int, tasks: str = "", newest: str = ""
+    state: CompactionState,
+    *,
+    upto_seq: int,
+    characters: int,
+    tasks: str = "",
+    newest: str = "",
+    plan: str = "",
 ) -> str:
     """The text that follows a summary up to the event ``upto_seq``, of at most so many characters.
 
-    ``tasks`` names the agent's open tasks. ``newest`` is the newest step, if it is replaced too.
+    ``tasks`` names the agent's open tasks. ``newest`` is the newest step, if it is replaced too. ``plan`` is the
+    plan with the state of each step, and the newest question to people.
     """
     first, last = state.first, state.newest
     parts = []
@@ -31,6 +38,7 @@ def carried_text(
     todo = state.todo.in_words()
     lines = [
         f"{TODO_TITLE}\n{todo}" if todo else "",
+        plan.strip(),
         _names("Files that you wrote", state.files),
         _names("Skills that were opened; read them again if you need them", state.skills),
         _names("Instructions in the workspace; read them again", (state.instructions,)),

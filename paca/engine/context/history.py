@@ -16,8 +16,8 @@ from paca.events import Event
 
 # Causes of results that no tool has written.
 OWN_WORDS = ("invalid", "unknown_tool", "refused", "denied")
-# What these tools give is no data from outside: the agent's thought, and the texts of its skills.
-TRUSTED_TOOLS = ("think", "list_skills", "read_skill")
+# What these tools give is no data from outside: the agent's thought, the texts of its skills, and people's words.
+TRUSTED_TOOLS = ("think", "list_skills", "read_skill", "ask_person", "propose_plan", "update_plan")
 HISTORY_FORM = "history_form"  # the code of a ``ModelNoticed``
 
 
@@ -111,6 +111,7 @@ def advance(history: History, event: Event, seq: int) -> History:
             | events.LimitReached()
             | events.GuardNoticed()
             | events.ConversationForked()
+            | events.FlagsChanged()
         ):
             return _add_text_of_platform(history, event)
         case (

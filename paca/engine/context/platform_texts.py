@@ -23,6 +23,13 @@ FORKED = (
     " are not in it.]"
 )
 
+PLAN_MODE = (
+    "[Plan mode is on. Only tools that read run now, and every other call is refused. Look at what you need, and"
+    " ask with ask_person what only people know. Then call propose_plan, and do the work once a person has"
+    " approved it.]"
+)
+PLAN_MODE_OFF = "[Plan mode is off. All your tools run now.]"
+
 
 def text_of(event: Event) -> str:
     """The text of an event that stands in the history like a message."""
@@ -33,6 +40,8 @@ def text_of(event: Event) -> str:
             return format_instructions(event.path, event.text, truncated=event.truncated)
         case events.ConversationForked():
             return FORKED
+        case events.FlagsChanged(plan=bool() as plan):
+            return PLAN_MODE if plan else PLAN_MODE_OFF
         case _:
             return notice_of(event)
 

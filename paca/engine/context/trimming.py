@@ -14,6 +14,8 @@ from paca.engine.llm.base import Message, ToolResult, ToolUse
 
 # A result that is shorter than the note about it is kept.
 LEAST_CHARACTERS = 300
+# Their results are words of people, which no second call gets again.
+KEPT_TOOLS = ("ask_person", "propose_plan")
 # How much of the window, or of the history if the window is unknown, is filled after a trim. A trim makes the
 # provider read the rest anew at the full price, so a few deep ones cost less than many small ones.
 KEPT_PART = 0.25
@@ -38,12 +40,12 @@ def results_to_leave_out(
     """
     total = size_of(messages).total
     target = KEPT_PART * min(total, total if window is None else window * CHARACTERS_PER_TOKEN)
-    results = _old_results(messages, keep)
+    results, tools = _old_results(messages, keep), _tools_of(messages)
     freed = count = 0
     for number, result in enumerate(results, 1):
         if total - freed <= target:
             break
-        if _can_be_left_out(result):
+        if _can_be_left_out(result, tools):
             freed += len(result.output) - len(NOTE)
             count = number
     return count
@@ -51,10 +53,9 @@ def results_to_leave_out(
 
 def leave_out(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:
     """The messages with notes in place of the oldest ``count`` tool results."""
-    tools: dict[str, str] = {}
+    tools = _tools_of(messages)
     trimmed = []
     for message in messages:
-        tools |= {b.call_id: b.tool for b in message.blocks if isinstance(b, ToolUse)}
         results = sum(isinstance(block, ToolResult) for block in message.blocks)
         trimmed.append(_without(message, count, tools) if results and count > 0 else message)
         count -= results
@@ -65,7 +66,7 @@ def _without(message: Message, count: int, tools: dict[str, str]) -> Message:
     blocks = []
     for block in message.blocks:
         if isinstance(block, ToolResult):
-            if count > 0 and _can_be_left_out(block):
+            if count > 0 and _can_be_left_out(block, tools):
                 tool = tools.get(block.call_id, "a tool")
                 block = replace(block, output=NOTE.format(tool=tool, length=len(block.output)))
             count -= 1
@@ -73,7 +74,16 @@ def _without(message: Message, count: int, tools: dict[str, str]) -> Message:
     return replace(message, blocks=tuple(blocks))
 
 
-def _can_be_left_out(result: ToolResult) -> bool:
+def _tools_of(messages: Iterable[Message]) -> dict[str, str]:
+    """The name of the tool of each call, by its id."""
+    blocks = (block for message in messages for block in message.blocks)
+    return {block.call_id: block.tool for block in blocks if isinstance(block, ToolUse)}
+
+
+def _can_be_left_out(result: ToolResult, tools: dict[str, str]) -> bool:
+    # guard: context-keeps-answers-of-people
+    if tools.get(result.call_id) in KEPT_TOOLS:
+        return False
     return len(result.output) >= LEAST_CHARACTERS
 
 

@@ -45,16 +45,17 @@ def _refuse_surrogates(text: str) -> str:
     return text
 
 
-def _refuse_nul(text: str) -> str:
+def refuse_nul(text: str) -> str:
+    """The text. Raises ``ValueError`` if it has NUL characters or lone surrogates."""
     if "\0" in text:
         raise ValueError("text without NUL characters")
     return _refuse_surrogates(text)
 
 
 EncodableText = Annotated[str, AfterValidator(_refuse_surrogates)]
-NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_refuse_nul)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(refuse_nul)]
 FilePath = Annotated[
-    str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_refuse_nul)
+    str, StringConstraints(min_length=1, max_length=4096), AfterValidator(refuse_nul)
 ]
 
 

@@ -30,6 +30,9 @@ from paca.engine.tools.todo import WriteTodoList
 ALIASES = {
     "bash": "shell run exec execute command terminal run_command execute_command run_bash",
     "compact_context": "compact compact_conversation summarize summarise summarize_context",
+    "ask_person": "ask ask_user ask_human ask_question ask_followup_question question",
+    "propose_plan": "exit_plan_mode plan submit_plan present_plan create_plan",
+    "update_plan": "mark_step complete_step plan_step",
     "read_file": "cat view open view_file open_file read",
     "write_file": "create create_file save write new_file",
     "write_todo_list": "todo_write todo todo_list write_todos update_todos set_todos todo_update update_plan",

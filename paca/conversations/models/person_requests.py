@@ -1,4 +1,4 @@
-"""Tool calls that a person decides on before they run."""
+"""Requests to people: calls that wait for an approval, an answer, or a decision on a plan."""
 
 from __future__ import annotations
 
@@ -9,42 +9,61 @@ from django.db.models import Q
 
 from paca.common.models import BaseModel
 from paca.conversations.models.conversation import Conversation
-from paca.conversations.models.statuses import APPROVAL_MOVES, ApprovalState, statuses_before
+from paca.conversations.models.statuses import REQUEST_MOVES, RequestState, statuses_before
 from paca.projects.models import Member
 
 
-class ApprovalQuerySet(models.QuerySet["Approval"]):
-    """Queries of approvals, and the only update of their state."""
+class RequestKind(models.TextChoices):
+    """What a call waits for. The log and the events call it the same."""
 
-    def open(self) -> ApprovalQuerySet:
+    APPROVAL = "approval"
+    QUESTION = "question"
+    PLAN = "plan"
+
+
+class PersonRequestQuerySet(models.QuerySet["PersonRequest"]):
+    """Queries of requests, and the only update of their state."""
+
+    def approvals(self) -> PersonRequestQuerySet:
+        """Those that wait for an approval of a call."""
+        return self.filter(kind=RequestKind.APPROVAL)
+
+    def open(self) -> PersonRequestQuerySet:
         """Those that wait for a person."""
-        return self.filter(state=ApprovalState.OPEN, conversation__deleted_at=None)
+        return self.filter(state=RequestState.OPEN, conversation__deleted_at=None)
 
-    def with_details(self) -> ApprovalQuerySet:
+    def with_details(self) -> PersonRequestQuerySet:
         """Each with the agent, the project and the member that the API shows."""
         return self.select_related(
             "conversation__agent", "conversation__project", "conversation__task", "decided_by__user"
         )
 
-    def move(self, to: ApprovalState, **changes: Any) -> int:
+    def move(self, to: RequestState, **changes: Any) -> int:
         """Give this state to those that may go to it; gives their number.
 
         ``changes`` are other columns. Raises ``IllegalStatusMove`` if no approval may ever go to it.
         """
         # guard: approvals-move-as-allowed
-        movable = self.filter(state__in=statuses_before(to, APPROVAL_MOVES))
+        movable = self.filter(state__in=statuses_before(to, REQUEST_MOVES))
         return movable.update(state=to, **changes)
 
 
-class Approval(BaseModel):
-    """The request to run one call, and the decision on it. The events of the log make and change it.
+class PersonRequest(BaseModel):
+    """What one call asks of people, and what they decided or answered. The events of the log make and change it.
 
-    ``arguments`` are those of the model; ``changed_arguments`` those that ran in their place. ``created_at`` is
-    the time of the request.
+    ``arguments`` are those of the model; ``changed_arguments`` those that ran in their place, or the changed steps
+    of a plan. ``reason`` is the answer to a question, and the feedback on a plan. ``created_at`` is the time of the
+    request.
     """
 
     conversation = models.ForeignKey(
-        Conversation, on_delete=models.CASCADE, related_name="approvals"
+        Conversation, on_delete=models.CASCADE, related_name="person_requests"
+    )
+    kind = models.CharField(
+        max_length=10,
+        choices=RequestKind.choices,
+        default=RequestKind.APPROVAL,
+        db_default=RequestKind.APPROVAL,
     )
     # As in the log, where ids of calls have no dashes.
     call_id = models.CharField(max_length=64, unique=True, editable=False)
@@ -58,9 +77,7 @@ class Approval(BaseModel):
     undo = models.TextField(blank=True)
     diff = models.TextField(blank=True)
     deadline = models.DateTimeField()
-    state = models.CharField(
-        max_length=10, choices=ApprovalState.choices, default=ApprovalState.OPEN
-    )
+    state = models.CharField(max_length=10, choices=RequestState.choices, default=RequestState.OPEN)
     decided_by = models.ForeignKey(
         Member, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -68,13 +85,18 @@ class Approval(BaseModel):
     reason = models.TextField(blank=True)
     changed_arguments = models.JSONField(null=True)
 
-    objects = ApprovalQuerySet.as_manager()
+    objects = PersonRequestQuerySet.as_manager()
 
     class Meta:
+        # The table is older than the two other kinds.
+        db_table = "conversations_approval"
         ordering = ["-created_at", "-id"]
         constraints = [
             models.CheckConstraint(
-                name="approval_state_is_known", condition=Q(state__in=ApprovalState.values)
+                name="approval_state_is_known", condition=Q(state__in=RequestState.values)
+            ),
+            models.CheckConstraint(
+                name="person_request_kind_is_known", condition=Q(kind__in=RequestKind.values)
             ),
             models.CheckConstraint(
                 name="approval_is_open_or_decided",
