@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from paca.common import database_urls, redis_urls
 from paca.common.errors import ConfigurationError
@@ -63,6 +64,35 @@ def origins(name: str, *, meaning: str) -> list[str]:
                 f"{name} contains {origin!r}; each entry must be like https://paca.example.org:8443."
             )
     return [origin.lower() for origin in found]
+
+
+def http_address(name: str, *, meaning: str) -> str:
+    """An address that begins with http:// or https://, without a slash at its end; or an empty text.
+
+    Raises ``ConfigurationError`` for another.
+    """
+    found = text(name, meaning=meaning).rstrip("/")
+    if found and not re.fullmatch(r"https?://[^\s?#]+", found):
+        raise ConfigurationError(
+            f"{name} is {found!r}; it must be an address such as http://localhost:4318."
+        )
+    return found
+
+
+def header_pairs(name: str, *, meaning: str) -> dict[str, str]:
+    """Headers as ``name=value`` with commas between them. The values may be encoded as in a URL.
+
+    Raises ``ConfigurationError``, which shows no value, for anything else.
+    """
+    pairs = [entry.partition("=") for entry in comma_separated(name, meaning=meaning)]
+    found = {key.strip().lower(): unquote(value.strip()) for key, _, value in pairs}
+    for key, value in found.items():
+        is_sendable = value.isascii() and value.isprintable()
+        if not (re.fullmatch(r"[a-z0-9_-]+", key) and value and is_sendable):
+            raise ConfigurationError(
+                f"{name} has an entry that is no header; each must be like api-key=secret."
+            )
+    return found
 
 
 def choice(name: str, default: str, *, among: tuple[str, ...], meaning: str) -> str:

@@ -116,6 +116,12 @@ def of_types(
     return ((stored.seq, stored.load()) for stored in map(_stored, rows))
 
 
+def of_turn(conversation_id: UUID, turn: int, types: Collection[str]) -> Iterator[events.Event]:
+    """The events of these types of one turn, in order."""
+    rows = _rows(conversation_id, types).filter(turn=turn).order_by("seq")
+    return (_stored(row).load() for row in rows)
+
+
 def backwards(
     conversation_id: UUID, types: Collection[str], *, upto_seq: int
 ) -> Iterator[events.Event]:

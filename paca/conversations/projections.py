@@ -37,6 +37,7 @@ from paca.conversations.sql_parameters import (
     new_uuid_parameter,
     uuid_parameter,
 )
+from paca.conversations.telemetry import turn_ends
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.turn import LogEntry, ModelCallStarted
 
@@ -150,6 +151,7 @@ def _turn_finished(event: events.TurnFinished, cursor: Any, context: WriteContex
     )
     answered = {"conversation_id": conversation_id, "turn": event.number}
     _TRIGGER.move_all(cursor, TriggerState.DONE, where=answered)
+    turn_ends.announce(context.conversation_id, event.number)
 
 
 def claim_messages(cursor: Any, context: WriteContext) -> None:

@@ -26,6 +26,7 @@ from paca.conversations.models import (
     Event,
     FullOutput,
     SandboxState,
+    Trace,
     TracedCall,
 )
 from paca.conversations.models.statuses import ENDED_STATUSES
@@ -125,11 +126,13 @@ def remove_old_data(
 
 
 def stored_bytes(conversations: QuerySet[Conversation]) -> int:
-    """About how much the logs and full outputs of these conversations take in the database."""
+    """About how much the logs, full outputs and traces of these conversations take in the database."""
     logs = Event.objects.filter(conversation__in=conversations)
     sizes = logs.aggregate(own=Sum(Length("payload"), default=0), large=Sum(Length("blob__body")))
     outputs = FullOutput.objects.filter(call__conversation__in=conversations)
     kept = outputs.aggregate(n=Sum("stored_bytes", default=0))["n"]
+    traced = Trace.objects.filter(conversation__in=conversations)
+    kept += traced.aggregate(n=Sum("stored_bytes", default=0))["n"]
     return int(sizes["own"] + (sizes["large"] or 0) + kept)
 
 

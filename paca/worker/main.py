@@ -33,6 +33,7 @@ from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.sandboxes import availability, sweeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
+from paca.worker.telemetry import TelemetryExporter
 from paca.worker.turns import ConversationRun, WorkerResources
 from paca.worker.worker_registry import WorkerRegistration
 from paca.worker.worker_settings import WorkerSettings
@@ -82,14 +83,15 @@ class Worker:
         self._lease_keeper.start()
         try:
             handler = ExternalTriggerHandler(self._database, self._slots_for_external_triggers)
-            async with (
-                get_bus().listen((ConversationSignal, HintsLost), self._on_hint),
-                get_bus().consume_triggers(self._on_hint, handler),
-            ):
-                await self._work_until_drained(ready)
-            with tolerated("report of the drain"):
-                await self._database.call(self._registration.update, draining=True)
-            await asyncio.gather(self._release_runs(), self._warm_pool.drain())
+            async with TelemetryExporter(self._database):
+                async with (
+                    get_bus().listen((ConversationSignal, HintsLost), self._on_hint),
+                    get_bus().consume_triggers(self._on_hint, handler),
+                ):
+                    await self._work_until_drained(ready)
+                with tolerated("report of the drain"):
+                    await self._database.call(self._registration.update, draining=True)
+                await asyncio.gather(self._release_runs(), self._warm_pool.drain())
         finally:
             self._lease_keeper.stop()
             await close_connections()

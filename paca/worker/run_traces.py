@@ -6,9 +6,8 @@ import asyncio
 import logging
 from uuid import UUID
 
-from django.conf import settings
-
 from paca.common.best_effort import failures, tolerated
+from paca.conversations.telemetry.spans import installation_secrets
 from paca.conversations.traces import contents, store
 from paca.conversations.traces.store import EndedCall, KnownBody
 from paca.engine.llm import call_recording
@@ -83,17 +82,3 @@ def _store(conversation_id: UUID, call: EndedCall, known: KnownBody) -> KnownBod
     """Runs in a database thread: a long request takes milliseconds to mask and to compress."""
     made = contents.make(call.recording, call.attempt, installation_secrets())
     return store.store(conversation_id, call, made, known)
-
-
-def installation_secrets() -> frozenset[str]:
-    """The secret values of this installation, which no trace may hold."""
-    database, redis = settings.DATABASES["default"], settings.REDIS_URL
-    found = {
-        settings.SECRET_KEY,
-        *settings.ENCRYPTION_KEY,
-        settings.METRICS_TOKEN,
-        settings.PACA_ADMIN_PASSWORD,
-        str(database.get("PASSWORD") or ""),
-        redis.rpartition("@")[0].rpartition(":")[2],
-    }
-    return frozenset(found - {""})

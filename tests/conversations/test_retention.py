@@ -125,6 +125,7 @@ def test_removal_of_old_data_stops_where_it_is_told(chat):
     assert retention.remove_old_data(ALL) == {
         "files of sandboxes": 1,
         "full outputs": 1,
+        "traces": 0,
         "conversations": 1,
     }
 

@@ -89,6 +89,12 @@ MUTANTS = (
         never,
         (f"{TRACES}::test_forbidden_traces_are_neither_shown_nor_begun",),
     ),
+    Mutant(
+        "spans-hold-no-secrets",
+        removed,
+        ("tests/flows/test_telemetry.py::test_contents_are_sent_on_request_without_secrets",),
+    ),
+    Mutant("telemetry-is-dropped-and-not-waited-for", never, ("tests/worker/test_telemetry.py",)),
     Mutant("slow-database-drops-traces", never, ("tests/worker/test_run_traces.py",)),
     Mutant(
         "engine-reported-cost-wins",

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from paca.common import best_effort
+from paca.conversations.telemetry.spans import installation_secrets
 from paca.engine.llm import call_recording
 from paca.worker import run_traces
 from paca.worker.run_traces import MAX_WAITING, RunTraces
@@ -73,6 +74,6 @@ async def test_call_that_was_not_begun_is_not_traced() -> None:
 def test_secrets_of_the_installation_are_known(settings: Any) -> None:
     settings.METRICS_TOKEN = "metrics-token-1234"
     settings.REDIS_URL = "redis://me:redis-password@host:6379/0"
-    found = run_traces.installation_secrets()
+    found = installation_secrets()
     assert {settings.SECRET_KEY, *settings.ENCRYPTION_KEY} <= found
     assert {"metrics-token-1234", "redis-password"} <= found

@@ -77,9 +77,12 @@ class TraceExport(ProjectView):
         tags=["traces"],
     )
     def get(self, request: Request, conversation_id: UUID) -> HttpResponseBase:
-        """Download it: ``json`` has all requests and replies. The audit trail says who has."""
-        TraceExportQuery.read_query(request)
+        """Download it: ``json`` has all requests and replies that are kept, ``otlp`` the spans of all ended
+        turns for a collector of OpenTelemetry. The audit trail says who has."""
+        query = TraceExportQuery.read_query(request)
         conversation = selectors.get(self.project, conversation_id)
+        if query["format"] == "otlp":
+            return download_file(export.to_otlp(conversation, by=self.member))
         return download_file(
             export.to_json(conversation, conversation_object(conversation), by=self.member)
         )

@@ -15,6 +15,7 @@ from paca.common.errors import NotFound
 from paca.common.text import to_utf8
 from paca.conversations.export import ExportFile, file_name, write_file
 from paca.conversations.models import Conversation, TracedCall
+from paca.conversations.telemetry import otlp, spans
 from paca.conversations.traces import store, timeline
 from paca.conversations.traces.contents import Contents
 from paca.projects.models import Member
@@ -48,6 +49,15 @@ def to_json(conversation: Conversation, described: Mapping[str, Any], *, by: Mem
     return write_file(
         map(to_utf8, pieces), f"{file_name(conversation)}-trace.json", "application/json"
     )
+
+
+@transaction.atomic
+def to_otlp(conversation: Conversation, *, by: Member) -> ExportFile:
+    """The spans of all ended turns, as a request of OTLP in JSON, without contents. It is audited too."""
+    audit.record("traces.exported", conversation, by=by, project_id=conversation.project_id)
+    made = otlp.request([*spans.of_conversation(conversation)], service=settings.OTEL_SERVICE_NAME)
+    name = f"{file_name(conversation)}-spans.json"
+    return write_file(iter([to_utf8(json.dumps(made))]), name, "application/json")
 
 
 def _pieces(conversation: Conversation, described: Mapping[str, Any]) -> Iterator[str]:

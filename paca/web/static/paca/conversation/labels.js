@@ -117,7 +117,7 @@ const NOTES = new Map(Object.entries({
     look: "slim", icon: "shield", fact: `${by || "A person"} took back the approval of the rest: later calls ask again`,
   }),
   "agent.flags.changed": ({ by, tracing }) => ({
-    look: "slim", icon: "activity", fact: `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,
+    look: "slim", icon: "gauge", fact: `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,
   }),
   "agent.limit.neared": ({ which, left }) => ({
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,

@@ -1,0 +1,296 @@
+"""The spans of a turn by OpenTelemetry's conventions for generative AI: its steps, model calls and tool calls.
+
+The names of attributes stand here only: the conventions are still in development.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+
+from paca import events
+from paca.agents import encryption
+from paca.common.secret_removal import text_without_secrets
+from paca.conversations import event_log
+from paca.conversations.models import Conversation, ModelCall, ToolCall, Trigger, Turn
+from paca.conversations.telemetry import otlp
+from paca.conversations.telemetry.otlp import Span, SpanKind, Value
+from paca.engine.llm.credentials import secrets_of
+
+# Names of providers where the conventions have another than Paca.
+PROVIDERS = {
+    "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
+    "bedrock": "aws.bedrock",
+    "cohere_chat": "cohere",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "vertex_ai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+    "xai": "x_ai",
+}
+MAX_CONTENT_CHARACTERS = 32_000
+_TYPES = (
+    events.MessageSpoken.type,
+    events.ToolCalled.type,
+    events.ToolReturned.type,
+)
+
+
+@dataclass(slots=True)
+class _Step:
+    """The attempts to get one reply, and the tool calls of this reply."""
+
+    attempts: list[ModelCall] = field(default_factory=list)
+    tools: list[ToolCall] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Said:
+    """What the log says of a turn: which reply asked for each tool call, and with ``contents`` the words."""
+
+    model_call_of: dict[UUID, UUID] = field(default_factory=dict)
+    received: list[str] = field(default_factory=list)
+    spoken: dict[UUID, str] = field(default_factory=dict)
+    arguments: dict[UUID, str] = field(default_factory=dict)
+    outputs: dict[UUID, str] = field(default_factory=dict)
+
+
+def of_conversation(conversation: Conversation) -> Iterator[Span]:
+    """The spans of all turns that have ended, without contents."""
+    turns = Turn.objects.filter(conversation=conversation, finished_at__isnull=False)
+    for number in turns.order_by("number").values_list("number", flat=True):
+        yield from of_turn(conversation.pk, number)
+
+
+def of_turn(conversation_id: UUID, number: int, *, with_contents: bool = False) -> list[Span]:
+    """The spans of a turn that has ended; none if it is gone.
+
+    Ids follow from conversation, turn and call, so that a turn which is sent again makes the same spans.
+    """
+    rows = Turn.objects.select_related("conversation__agent")
+    turn = rows.filter(
+        conversation=conversation_id, number=number, conversation__deleted_at=None
+    ).first()
+    if turn is None or turn.finished_at is None:
+        return []
+    return _Turn(turn, with_contents=with_contents).spans()
+
+
+class _Turn:
+    """A turn that has ended, with its rows."""
+
+    def __init__(self, turn: Turn, *, with_contents: bool) -> None:
+        self._turn = turn
+        self._conversation = turn.conversation
+        self._end: datetime = turn.finished_at or turn.started_at
+        self._with_contents = with_contents
+        self._names = (turn.conversation_id, turn.number)
+        self._trace_id = otlp.trace_id(*self._names)
+        self._id = otlp.span_id(*self._names)
+        where = {"conversation": turn.conversation_id, "turn": turn.number}
+        self._models = list(ModelCall.objects.filter(**where).order_by("started_at", "attempt"))
+        self._tools = list(ToolCall.objects.filter(**where).order_by("called_at"))
+        self._said = self._read_log()
+
+    def spans(self) -> list[Span]:
+        """The spans: the turn first, and each step before its calls."""
+        found = [self._of_turn()]
+        steps = self._steps()
+        for step, following in zip(steps, [*steps[1:], None], strict=True):
+            end = following.attempts[0].started_at if following else self._end
+            found.extend(self._of_step(step, end))
+        beside = [call for call in self._models if call.purpose != "turn"]
+        return [*found, *(self._of_model_call(call, self._id) for call in beside)]
+
+    def _steps(self) -> list[_Step]:
+        steps: list[_Step] = []
+        by_call: dict[UUID, _Step] = {}
+        for call in self._models:
+            if call.purpose != "turn":
+                continue
+            if call.attempt == 1 or not steps:
+                steps.append(_Step())
+            steps[-1].attempts.append(call)
+            by_call[call.pk] = steps[-1]
+        for tool in self._tools:
+            step = by_call.get(self._said.model_call_of.get(tool.pk, tool.pk))
+            if step or steps:
+                (step or steps[-1]).tools.append(tool)
+        return steps
+
+    def _of_turn(self) -> Span:
+        agent, turn = self._conversation.agent, self._turn
+        said = self._said
+        last = next(reversed(said.spoken.values()), "")
+        return self._span(
+            self._id,
+            "",
+            f"invoke_agent {agent.name}",
+            turn.started_at,
+            self._end,
+            error=turn.reason if turn.status in ("failed", "paused") else "",
+            attributes={
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.provider.name": _provider(agent.model),
+                "gen_ai.request.model": agent.model.partition("/")[2],
+                "gen_ai.agent.id": str(agent.pk),
+                "gen_ai.agent.name": agent.name,
+                "gen_ai.input.messages": _messages("user", said.received),
+                "gen_ai.output.messages": _messages("assistant", [last] if last else []),
+                "paca.project.id": str(self._conversation.project_id),
+                "paca.turn": turn.number,
+                "paca.turn.status": turn.status,
+                "paca.turn.reason": turn.reason or None,
+            },
+        )
+
+    def _of_step(self, step: _Step, end: datetime) -> Iterator[Span]:
+        first = step.attempts[0]
+        step_id = otlp.span_id("step", first.pk)
+        ends = [call.finished_at or call.started_at for call in step.attempts]
+        ends += [call.finished_at or call.called_at for call in step.tools]
+        yield self._span(step_id, self._id, "step", first.started_at, min(max(ends), end))
+        for attempt in step.attempts:
+            yield self._of_model_call(attempt, step_id)
+        for tool in step.tools:
+            yield self._of_tool_call(tool, step_id)
+
+    def _of_model_call(self, call: ModelCall, parent_id: str) -> Span:
+        name = call.model.partition("/")[2]
+        cached = (call.cache_read_tokens or 0) + (call.cache_write_tokens or 0)
+        spoken = self._said.spoken.get(call.pk, "")
+        return self._span(
+            otlp.span_id("model", call.pk),
+            parent_id,
+            f"chat {name}",
+            call.started_at,
+            call.finished_at or call.started_at,
+            kind=SpanKind.CLIENT,
+            error="" if call.status == "done" else call.status,
+            attributes={
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": _provider(call.model),
+                "gen_ai.request.model": name,
+                # By the conventions they include the tokens of the cache.
+                "gen_ai.usage.input_tokens": None
+                if call.input_tokens is None
+                else call.input_tokens + cached,
+                "gen_ai.usage.output_tokens": call.output_tokens,
+                "gen_ai.usage.cache_read.input_tokens": call.cache_read_tokens,
+                "gen_ai.usage.cache_creation.input_tokens": call.cache_write_tokens,
+                "gen_ai.output.messages": _messages("assistant", [spoken] if spoken else []),
+                "paca.cost_usd": call.cost_usd,
+                "paca.attempt": call.attempt,
+                "paca.purpose": call.purpose,
+            },
+        )
+
+    def _of_tool_call(self, call: ToolCall, parent_id: str) -> Span:
+        return self._span(
+            otlp.span_id("tool", call.pk),
+            parent_id,
+            f"execute_tool {call.tool}",
+            call.called_at,
+            call.finished_at or call.called_at,
+            error="" if call.state == "done" else call.cause or call.state,
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": call.tool,
+                "gen_ai.tool.type": "function",
+                "gen_ai.tool.call.id": call.pk.hex,
+                "gen_ai.tool.call.arguments": self._said.arguments.get(call.pk),
+                "gen_ai.tool.call.result": self._said.outputs.get(call.pk),
+                "paca.exit_code": call.exit_code,
+            },
+        )
+
+    def _span(
+        self,
+        own_id: str,
+        parent_id: str,
+        name: str,
+        start: datetime,
+        end: datetime,
+        *,
+        attributes: dict[str, Value] | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+        error: str = "",
+    ) -> Span:
+        given = {
+            "gen_ai.conversation.id": str(self._conversation.pk),
+            **(attributes or {}),
+        }
+        return Span(self._trace_id, own_id, name, start, end, parent_id, kind, given, error)
+
+    def _read_log(self) -> _Said:
+        said = _Said()
+        types = _TYPES if self._with_contents else (events.ToolCalled.type,)
+        clean = self._cleaner() if self._with_contents else str
+        for event in event_log.of_turn(self._conversation.pk, self._turn.number, types):
+            match event:
+                case events.MessageSpoken():
+                    said.spoken[UUID(event.call_id)] = clean(event.text)
+                case events.ToolCalled():
+                    said.model_call_of[UUID(event.call_id)] = UUID(event.model_call_id)
+                    if self._with_contents:
+                        said.arguments[UUID(event.call_id)] = clean(
+                            json.dumps(event.arguments, ensure_ascii=False)
+                        )
+                case events.ToolReturned():
+                    said.outputs[UUID(event.call_id)] = clean(event.output)
+        if self._with_contents:
+            said.received = [clean(text) for text in self._messages_of_people()]
+        return said
+
+    def _messages_of_people(self) -> list[str]:
+        """The messages that the turn answers, as their authors last changed them."""
+        where = {"conversation": self._conversation.pk, "turn": self._turn.number}
+        numbers = set(Trigger.objects.filter(**where).values_list("event_seq", flat=True))
+        texts = event_log.texts_of_people(self._conversation.pk)
+        return [text for seq, text in texts.items() if seq in numbers]
+
+    def _cleaner(self) -> Callable[[str], str]:
+        """Removes the secrets of agent and installation, and cuts what is too long."""
+        key = self._conversation.agent.encrypted_key
+        secrets = [*installation_secrets(), *(secrets_of(encryption.decrypt(key)) if key else ())]
+
+        def clean(text: str) -> str:
+            # guard: spans-hold-no-secrets
+            text = text_without_secrets(text, secrets)
+            return text[:MAX_CONTENT_CHARACTERS]
+
+        return clean
+
+
+def installation_secrets() -> frozenset[str]:
+    """The secret values of this installation, which neither a trace nor a span may hold."""
+    database, redis = settings.DATABASES["default"], settings.REDIS_URL
+    found = {
+        settings.SECRET_KEY,
+        *settings.ENCRYPTION_KEY,
+        settings.METRICS_TOKEN,
+        settings.PACA_ADMIN_PASSWORD,
+        *settings.OTEL_EXPORTER_OTLP_HEADERS.values(),
+        str(database.get("PASSWORD") or ""),
+        redis.rpartition("@")[0].rpartition(":")[2],
+    }
+    return frozenset(found - {""})
+
+
+def _provider(model: str) -> str:
+    name = model.partition("/")[0]
+    return PROVIDERS.get(name, name)
+
+
+def _messages(role: str, texts: Sequence[str]) -> str | None:
+    """Messages as the conventions write them, in one text; None if there are none."""
+    if not texts:
+        return None
+    made = [{"role": role, "parts": [{"type": "text", "content": text}]} for text in texts]
+    return json.dumps(made, ensure_ascii=False)
