@@ -69,10 +69,10 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def django_db_keepdb(django_db_modify_db_settings: None) -> Iterator[bool]:
-    """Whether the database of the tests exists: on SQLite it is a copy of a migrated one."""
+def django_db_keepdb(django_db_keepdb: bool, django_db_modify_db_settings: None) -> Iterator[bool]:
+    """Whether the database of the tests stays: on SQLite it is a copy of a migrated one."""
     if not _is_on_sqlite():
-        yield False
+        yield django_db_keepdb
         return
     file = Path(settings.DATABASES["default"]["TEST"]["NAME"])
     migrated_database.copy_to(file)

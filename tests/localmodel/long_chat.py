@@ -51,7 +51,10 @@ def test_chat_goes_on_past_the_window(transactional_db: None, tmp_path) -> None:
             flow.wait_until_idle(conversation, 1200)
             assert conversation.status == "finished/answered", (number, conversation.status)
         summaries = conversation.event_data("context.compacted")
-        read = [usage["input"] for usage in conversation.event_data("usage.recorded")]
+        read = [
+            usage["input"] + (usage["cache_read"] or 0)
+            for usage in conversation.event_data("usage.recorded")
+        ]
         left_out = sum(each["tokens_before"] - each["tokens_after"] for each in summaries)
         assert left_out + max(filter(None, read)) > int(os.environ["LOCAL_MODEL_WINDOW"])
         assert len(conversation.answers) >= MESSAGES
