@@ -95,6 +95,28 @@ class IdlePolicy:
         return self.idle_seconds + self.paused_seconds + RESUME_MARGIN_SECONDS
 
 
+@dataclass(frozen=True, slots=True)
+class FilesOrigin:
+    """Whose files are copied. ``volume``: as in ``SandboxSpec``."""
+
+    conversation_id: UUID
+    volume: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFiles:
+    """What was copied: the number of files, folders included, and their bytes.
+
+    ``skipped``: entries that cannot be copied, such as sockets. ``changed``: entries that were written to
+    while the copy was made, so that it may have them as they were before, after or in between.
+    """
+
+    files: int
+    bytes: int
+    skipped: int = 0
+    changed: int = 0
+
+
 PROBE_VERSION = 3
 RESUME_MARGIN_SECONDS = 120.0
 MayReplace = Callable[[], Awaitable[bool]]
@@ -189,6 +211,22 @@ class Backend(Protocol):
         another worker may be using it.
         Raises ``SandboxUnavailable`` if there is no way to run commands, ``SandboxUnreachable`` if there
         may be one later, and ``Superseded`` if another worker has the sandbox or a newer lease.
+        """
+        ...
+
+    async def copy_files(
+        self,
+        spec: SandboxSpec,
+        origin: FilesOrigin,
+        *,
+        epoch: int,
+        may_replace: MayReplace = always_replace,
+    ) -> CopiedFiles:
+        """Begin a conversation's files with a copy of those of another conversation, which may use them meanwhile.
+
+        The conversation has no sandbox yet. What an earlier copy has left is removed first, and a copy that
+        does not succeed leaves no files. Raises ``CopyFailed`` with the reason, and ``SandboxUnavailable``,
+        ``SandboxUnreachable`` and ``Superseded`` as ``open`` does.
         """
         ...
 

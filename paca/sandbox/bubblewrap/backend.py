@@ -11,8 +11,10 @@ from uuid import UUID
 
 from paca.common import clock
 from paca.engine.workspace import SandboxGone, SandboxUnavailable, Superseded
-from paca.sandbox import start_phases
+from paca.sandbox import file_copy, start_phases
 from paca.sandbox.base import (
+    CopiedFiles,
+    FilesOrigin,
     IdlePolicy,
     MayReplace,
     Sandbox,
@@ -22,7 +24,13 @@ from paca.sandbox.base import (
     is_probe_id,
     new_probe_id,
 )
-from paca.sandbox.bubblewrap import bwrap_arguments, host_process, leftovers, start_status
+from paca.sandbox.bubblewrap import (
+    bwrap_arguments,
+    host_process,
+    leftovers,
+    start_status,
+    workspace_copy,
+)
 from paca.sandbox.bubblewrap.bwrap_process import reap_children, start_error
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.launcher import Launcher, prepare_launcher
@@ -155,6 +163,26 @@ class Bubblewrap:
         except OSError as error:
             raise SandboxUnavailable(f"The sandbox could not be started: {error}.") from error
         return BubblewrapSandbox(attachment, directory, spec)
+
+    async def copy_files(
+        self,
+        spec: SandboxSpec,
+        origin: FilesOrigin,
+        *,
+        epoch: int,
+        may_replace: MayReplace = always_replace,
+    ) -> CopiedFiles:
+        """Begin a conversation's workspace with a copy of another's. See ``Backend.copy_files``.
+
+        Raises ``CopyFailed``, ``SandboxUnreachable`` and ``Superseded``.
+        """
+        source, target = map(self._directory, (origin.conversation_id, spec.conversation_id))
+        try:
+            return await workspace_copy.copy(
+                source, target, spec, epoch=epoch, launcher=self._launcher()
+            )
+        except OSError as error:
+            raise file_copy.failed(error.strerror or str(error)) from error
 
     async def find_exit_cause(
         self, conversation_id: UUID, *, just_lost: bool = False

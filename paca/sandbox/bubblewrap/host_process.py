@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paca.common import clock
-from paca.engine.workspace import SandboxUnavailable
+from paca.engine.workspace import SandboxUnreachable
 from paca.sandbox.runner import proc
 
 LOCK_SECONDS = 20.0
+BUSY = "Another worker is busy with this sandbox, or its files are being copied into a fork."
 END_SECONDS = 5.0
 STOP_CHECK_SECONDS, MAX_STOP_CHECKS = 0.01, 100
 NOT_RUNNING_STATES = {proc.STOPPED, "t", *proc.DEAD_STATES}
@@ -153,12 +154,12 @@ async def directory_lock(folder: Path) -> AsyncIterator[None]:
     """Hold the lock of a sandbox's folder: only one worker at a time opens or ends the sandbox.
 
     The holder may remove the folder together with the lock. A worker that waited for the removed lock
-    takes a new one. Raises ``SandboxUnavailable`` if the lock is not free within ``LOCK_SECONDS``.
+    takes a new one. Raises ``SandboxUnreachable`` if the lock is not free within ``LOCK_SECONDS``.
     """
     deadline = clock.monotonic() + LOCK_SECONDS
     while (descriptor := _try_lock(folder)) is None:
         if clock.monotonic() > deadline:
-            raise SandboxUnavailable("Another worker is busy with this sandbox.")
+            raise SandboxUnreachable(BUSY)
         await asyncio.sleep(0.02)
     try:
         yield

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from paca.engine.workspace import SandboxUnavailable
+from paca.engine.workspace import SandboxUnavailable, SandboxUnreachable
 from paca.sandbox import runner_bundle, seccomp
 from paca.sandbox.base import IdlePolicy, SandboxLimits, SandboxSpec
 from paca.sandbox.bubblewrap import (
@@ -33,6 +33,10 @@ NOT_MOUNTED = (
     "The files of this conversation cannot be mounted: {}. They are kept in workspaces/{} in the data folder. "
     "If Paca ran as root with loop devices before, let it do so again. If the file is damaged, repair it with "
     "e2fsck, or remove the files of the conversation."
+)
+
+STILL_MOUNTED = (
+    "The files of this conversation are being copied into a fork, or its last sandbox is ending."
 )
 
 
@@ -78,6 +82,10 @@ class Launcher:
     def image_problem(self, limits: SandboxLimits) -> str:
         """Why workspaces cannot have file systems of their own here; empty if they can. Tried once."""
         return self._images.find_problem(limits)
+
+    def take_image(self, limits: SandboxLimits) -> EmptyImage | None:
+        """An empty file system for a workspace; None if workspaces have none of their own. Raises ``OSError``."""
+        return None if self.image_problem(limits) else self._images.take(limits)
 
     def make_spare(self, limits: SandboxLimits) -> None:
         """Make a file system for the next new workspace, if workspaces have one. Raises ``OSError``."""
@@ -284,5 +292,7 @@ def _mount_workspace(
             mounts.attach(mount, directory.workspace)
         finally:
             os.close(mount)
+    except BlockingIOError:
+        raise SandboxUnreachable(STILL_MOUNTED) from None
     except OSError as error:
         raise SandboxUnavailable(NOT_MOUNTED.format(error, directory.image.name)) from error

@@ -18,6 +18,8 @@ PROBE_PREFIX = "paca-probe-"
 def remove_leftovers(data_dir: Path) -> int:
     """Remove empty control groups, unfinished folders and the folders of probes; gives their number."""
     folders = [*(data_dir / "run").glob(f"{runner_bundle.UNFINISHED_PREFIX}*")]
+    # Unfinished copies of workspaces: their processes end with the worker.
+    folders += (data_dir / "workspaces").glob(f"{runner_bundle.UNFINISHED_PREFIX}*")
     folders += Path(tempfile.gettempdir()).glob(f"{PROBE_PREFIX}*")
     removed = cgroups.remove_abandoned()
     for folder in folders:

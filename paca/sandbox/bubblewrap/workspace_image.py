@@ -102,6 +102,11 @@ class EmptyImage:
         os.close(self._file)  # the lock is now that of the mount alone, and ends with it
         self._file = -1
 
+    @property
+    def folder(self) -> int:
+        """The descriptor of its mount, which stays its own."""
+        return self._mount
+
     def take_mount(self) -> int:
         """The descriptor of its mount, which the caller closes; -1 if it was taken before."""
         mount, self._mount = self._mount, -1

@@ -11,8 +11,10 @@ from paca.engine.workspace import (
     SandboxUnreachable,
     Superseded,
 )
-from paca.sandbox import start_phases
+from paca.sandbox import file_copy, start_phases
 from paca.sandbox.base import (
+    CopiedFiles,
+    FilesOrigin,
     IdlePolicy,
     MayReplace,
     Sandbox,
@@ -27,6 +29,7 @@ from paca.sandbox.docker.engine import PREFIX, DockerEngine, DockerRefused
 from paca.sandbox.docker.image import DEFAULT_IMAGE as DEFAULT_IMAGE
 from paca.sandbox.docker.inventory import Inventory
 from paca.sandbox.docker.stream import ContainerAttachment
+from paca.sandbox.docker.volume_copy import VolumeCopier
 from paca.sandbox.exit_cause import ExitCause, ExitKind, classify_exit
 from paca.sandbox.runner_workspace import RunnerWorkspace
 
@@ -88,6 +91,7 @@ class Docker:
         self.description = ""
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
         self.creator = ContainerCreator(engine, self.inventory, image, self._idle_policy)
+        self._copier = VolumeCopier(engine, self.inventory, self.creator)
 
     # --- Backend ----------------------------------------------------------------------------------
 
@@ -130,6 +134,23 @@ class Docker:
         except DockerRefused as refusal:
             raise SandboxUnavailable(f"{PREFIX}Docker refused: {refusal.detail}") from refusal
         return DockerSandbox(attachment, self, spec)
+
+    async def copy_files(
+        self,
+        spec: SandboxSpec,
+        origin: FilesOrigin,
+        *,
+        epoch: int,
+        may_replace: MayReplace = always_replace,
+    ) -> CopiedFiles:
+        """Begin a conversation's volume with a copy of another's. See ``Backend.copy_files``.
+
+        Raises ``CopyFailed``, ``Superseded``, ``SandboxUnavailable`` and ``SandboxUnreachable``.
+        """
+        try:
+            return await self._copier.copy(spec, origin, may_replace=may_replace)
+        except DockerRefused as refusal:
+            raise file_copy.failed(refusal.detail) from refusal
 
     async def find_exit_cause(
         self, conversation_id: UUID, *, just_lost: bool = False

@@ -189,18 +189,19 @@ def configuration(
         "NetworkDisabled": True,
         "HostConfig": {
             **_resource_limits(spec.limits),
-            **_isolation(),
+            **isolation(),
             "AutoRemove": False,  # Docker reports the exit cause until a sweep removes the container
             "LogConfig": {"Type": "none", "Config": {}},
             "Mounts": [
-                _workspace_mount(volume, labels),
+                workspace_mount(volume, labels),
                 *([skill_files.volume_mount(labels)] if spec.read_files else []),
             ],
         },
     }
 
 
-def _workspace_mount(volume: str, labels: dict[str, str]) -> dict[str, Any]:
+def workspace_mount(volume: str, labels: dict[str, str]) -> dict[str, Any]:
+    """The mount of the volume with the files of a conversation."""
     return {
         "Type": "volume",
         "Source": volume,
@@ -247,7 +248,8 @@ def _resource_limits(limits: SandboxLimits) -> dict[str, Any]:
     }
 
 
-def _isolation() -> dict[str, Any]:
+def isolation() -> dict[str, Any]:
+    """What keeps a container from the machine: no capability, no network, and nothing to write but its mounts."""
     return {
         "Privileged": False,
         "CapDrop": ["ALL"],

@@ -92,18 +92,21 @@ class Inventory:
     async def find_container(self, conversation_id: UUID) -> Container | None:
         """The conversation's container, if there is one. Raises ``SandboxUnavailable``."""
         for name in container.possible_names(self.install_id, conversation_id):
-            inspected = await self._inspect(name)
+            inspected = await self.inspect(name)
             if inspected is not None and container.belongs_to(self.install_id, inspected):
                 return container.parse_container(inspected)
         return None
 
     async def is_foreign(self, name: str) -> bool:
         """Whether another installation or program has a container of this name. Raises ``SandboxUnavailable``."""
-        inspected = await self._inspect(name)
+        inspected = await self.inspect(name)
         return inspected is not None and not container.belongs_to(self.install_id, inspected)
 
-    async def _inspect(self, name: str) -> dict[str, Any] | None:
-        """Docker's description of the container with this name; None if there is none."""
+    async def inspect(self, name: str) -> dict[str, Any] | None:
+        """Docker's description of the container with this name or id; None if there is none.
+
+        Raises ``SandboxUnavailable``.
+        """
         try:
             inspected: dict[str, Any] = await self._engine.call(
                 lambda client: client.inspect_container(name)
@@ -126,11 +129,12 @@ class Inventory:
     async def choose_volume(self, spec: SandboxSpec) -> str:
         """The name of the volume for a conversation's files. Raises ``SandboxUnavailable``."""
         former = container.former_volume_name(spec.conversation_id)
-        if not spec.volume and spec.files_backend and await self._has_volume(former):
+        if not spec.volume and spec.files_backend and await self.has_volume(former):
             return former
         return spec.volume or container.volume_name(self.install_id, spec.conversation_id)
 
-    async def _has_volume(self, volume: str) -> bool:
+    async def has_volume(self, volume: str) -> bool:
+        """Whether the daemon has a volume of this name. Raises ``SandboxUnavailable``."""
         try:
             await self._engine.call(lambda client: client.inspect_volume(volume))
         except DockerRefused as refusal:
