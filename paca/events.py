@@ -178,13 +178,16 @@ class FlagsChanged(Event):
 class ConversationForked(Event):
     """The events above are a copy: those of the conversation ``conversation_id`` up to its event ``seq``.
 
-    Their usage belongs to that conversation. The sandbox is another one, and begins without files.
+    Their usage belongs to that conversation. The sandbox is another one. ``files`` says which files it begins with:
+    later (those of that conversation, copied when the sandbox is first used: see sandbox.files_copied), none (there
+    were none at that event), deleted (they are deleted since), or empty for a fork of an earlier version, which has none.
     """
 
     conversation_id: str
     seq: int
     title: str = ""
     by: str = ""
+    files: str = ""
 
 
 @event("agent.turn.started")
@@ -726,7 +729,7 @@ class SandboxProgressed(Event):
 class SandboxStarted(Event):
     """The sandbox is ready. ``boot_id`` identifies this start of its runner.
 
-    ``phases``: the seconds of each phase (check, queue, create, start).
+    ``phases``: the seconds of each phase (check, copy, queue, create, start).
     """
 
     backend: str
@@ -766,6 +769,28 @@ class SandboxRemoved(Event):
     """The sandbox was removed. ``kept``: its files still exist."""
 
     kept: bool = True
+
+
+@event("agent.sandbox.files_copied")
+class SandboxFilesCopied(Event):
+    """The files of the conversation ``conversation_id`` were copied into the workspace of this fork, as they were at
+    ``copied_at`` (a time with its offset): so many ``files``, folders included, of ``bytes``.
+
+    ``commands_since``: the commands and file edits there that ran after the event of the fork. Without any the files
+    are those of that event. ``changed`` files and folders were written to during the copy, and may be incomplete.
+    ``skipped`` ones cannot be copied, such as sockets. ``error``: why there are no files, with the next step; the
+    fork goes on without them.
+    """
+
+    conversation_id: str = ""
+    backend: str = ""
+    copied_at: str = ""
+    files: int = 0
+    bytes: int = 0
+    commands_since: int = 0
+    changed: int = 0
+    skipped: int = 0
+    error: str = ""
 
 
 @event("agent.event.unknown")

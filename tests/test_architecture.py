@@ -77,6 +77,7 @@ MAY_CROSS = {
     "paca/sandbox/docker/backend.py": "asks the Docker daemon",
     "paca/sandbox/bubblewrap/backend.py": "reads /proc, starts processes, removes files",
     "paca/sandbox/bubblewrap/sandbox_directory.py": "removes files",
+    "paca/sandbox/bubblewrap/workspace_copy.py": "mounts and removes files",
     "paca/worker/sandboxes/sweeper.py": "asks the Docker daemon or reads /proc",
 }
 

@@ -366,5 +366,15 @@ def _sandbox_removed(event: events.SandboxRemoved, cursor: Any, context: WriteCo
     _move_sandbox(context, SandboxState.ENDED if event.kept else SandboxState.ABSENT)
 
 
+@_projects(events.SandboxFilesCopied)
+def _sandbox_files_copied(
+    event: events.SandboxFilesCopied, cursor: Any, context: WriteContext
+) -> None:
+    if not event.error:
+        sandbox_lifecycle.begin_with_files(
+            context.conversation_id, backend=event.backend, at=context.now
+        )
+
+
 def _move_sandbox(context: WriteContext, to: SandboxState) -> None:
     sandbox_lifecycle.move(context.conversation_id, to, updated_at=context.now)

@@ -57,6 +57,21 @@ def start(conversation_id: UUID, *, backend: str, boot_id: str, at: datetime) ->
         move(conversation_id, SandboxState.RUNNING, updated_at=at, **columns)
 
 
+def begin_with_files(conversation_id: UUID, *, backend: str, at: datetime) -> None:
+    """Record that a conversation has files, and no sandbox has used them yet.
+
+    Raises ``IllegalStatusMove`` if it has a sandbox already.
+    """
+    if Sandbox.objects.filter(conversation=conversation_id).exists():
+        raise IllegalStatusMove("This conversation has a sandbox already.")
+    Sandbox.objects.create(
+        conversation_id=conversation_id,
+        backend=backend,
+        state=SandboxState.ENDED,
+        last_used_at=at,
+    )
+
+
 def _state(conversation_id: UUID) -> SandboxState:
     rows = Sandbox.objects.filter(conversation=conversation_id)
     return SandboxState(next(iter(rows.values_list("state", flat=True)), SandboxState.ABSENT))

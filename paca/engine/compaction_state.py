@@ -76,6 +76,10 @@ class CompactionState:
                 | events.ContextTrimmed()
             ):
                 return self._after_context(event)
+            case events.ConversationForked():
+                # What a person or the agent asked of the origin is made there.
+                # guard: fork-leaves-the-summary-of-its-origin
+                return replace(self, requested=None, called=("", ""))
             case events.SkillLoaded(skill=skill):
                 return replace(self, skills=_with(self.skills, skill))
             case events.InstructionsRead(path=path):

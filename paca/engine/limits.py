@@ -91,7 +91,6 @@ class TurnProgress:
     nudged: bool = False
     promised: bool = False
     chatting: bool = False
-    window_of_model: tuple[str, int | None] = ("", None)
     loop_guard: LoopGuard = LoopGuard()
     compaction: CompactionState = CompactionState()
     decisions: Decisions = Decisions()
@@ -131,8 +130,6 @@ class TurnProgress:
                 return replace(self, continuations=count)
             case events.LimitNeared() | events.LimitReached() | events.GuardNoticed():
                 return self._notice(event)
-            case events.ContextTrimmed(model=model, window=window) if window:
-                return replace(self, window_of_model=(model, window))
         return self
 
     def _notice(self, event: _Notice) -> TurnProgress:
@@ -162,7 +159,6 @@ class TurnProgress:
             tokens=tokens,
             cost_usd=cost_usd,
             chatting=self.chatting,
-            window_of_model=self.window_of_model,
             compaction=self.compaction,
         )
 

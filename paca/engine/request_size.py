@@ -25,9 +25,6 @@ def window_of(profile: AgentProfile, progress: TurnProgress) -> int | None:
     # guard: context-refused-window-counts
     if refused and model == profile.model:
         return min(refused, known or refused)
-    model, told = progress.window_of_model
-    if told and model == profile.model and not profile.context_window:
-        return told
     return known
 
 

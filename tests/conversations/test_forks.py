@@ -65,6 +65,7 @@ def test_fork_begins_with_a_copy_of_the_log_and_leaves_its_origin_as_it_is():
         "seq": seq,
         "title": "Sum up the week",
         "by": chat.world.owner.name,
+        "files": "none",
     }
     assert frames(chat, origin) == before
     assert (made["status"], made["title"]) == ("finished", "Fork of Sum up the week")

@@ -70,7 +70,9 @@ async def test_copy_of_an_ended_sandbox_and_a_copy_of_the_copy(backend, open_san
     await origin.sandbox.end()
     first, second = uuid.uuid4(), uuid.uuid4()
     assert (await copied(backend, origin.spec.conversation_id, first)).files == 1
-    assert (await copied(backend, first, second)).files == 1  # of files that no sandbox has used yet
+    assert (
+        await copied(backend, first, second)
+    ).files == 1  # of files that no sandbox has used yet
     again = await open_sandbox(conversation=origin.spec.conversation_id, epoch=2)
     await again.write("n.txt", "changed")
     fork = await open_sandbox(conversation=second)
@@ -115,16 +117,16 @@ async def test_copy_tells_that_files_were_written_to_meanwhile(backend, open_san
 async def test_deep_tree_and_names_of_any_bytes_are_copied(backend, open_sandbox):
     origin = await open_sandbox()
     made = await origin.bash(
-        "python3 -c 'import os\nfor _ in range(1500): os.mkdir(\"d\" * 20); os.chdir(\"d\" * 20)\n"
-        "open(b\"\\xff\\n\", \"w\").write(\"bottom\")'"
+        'python3 -c \'import os\nfor _ in range(1500): os.mkdir("d" * 20); os.chdir("d" * 20)\n'
+        'open(b"\\xff\\n", "w").write("bottom")\''
     )
     assert made.exit_code == 0, made.output
     target = uuid.uuid4()
     assert (await copied(backend, origin.spec.conversation_id, target)).files == 1501
     fork = await open_sandbox(conversation=target)
     found = await fork.bash(
-        "python3 -c 'import os\nwhile os.listdir(\".\") == [\"d\" * 20]: os.chdir(\"d\" * 20)\n"
-        "print(open(os.listdir(b\".\")[0]).read())'"
+        'python3 -c \'import os\nwhile os.listdir(".") == ["d" * 20]: os.chdir("d" * 20)\n'
+        'print(open(os.listdir(b".")[0]).read())\''
     )
     assert found.output == "bottom\n"
 
@@ -181,7 +183,10 @@ def _hanging_program(real: str):
     source = Path(real).read_text().replace("        self._count_changed(began)", "")
     held = folder / "held.py"
     held.write_text(
-        source.replace("            self._copy_all()\n", "            self._copy_all()\n            import time; time.sleep(600)\n")
+        source.replace(
+            "            self._copy_all()\n",
+            "            self._copy_all()\n            import time; time.sleep(600)\n",
+        )
     )
     return held
 

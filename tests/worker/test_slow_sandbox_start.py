@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from paca import events
+from paca.engine.context.history import History
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox import start_phases
 from paca.sandbox.base import SandboxSpec
@@ -17,6 +18,8 @@ from tests.support.fake_clock import FakeClock
 
 class RecordingLog:
     """Takes the events of a run's log."""
+
+    history = History()
 
     def __init__(self) -> None:
         self.phases: list[str] = []

@@ -10,7 +10,14 @@ from django.db import transaction
 
 from paca import events
 from paca.common.errors import Invalid, NotFound
-from paca.conversations import conversation_columns, event_log, log_copy, search_index, store
+from paca.conversations import (
+    conversation_columns,
+    event_log,
+    forked_files,
+    log_copy,
+    search_index,
+    store,
+)
 from paca.conversations.models import (
     ChatSession,
     Conversation,
@@ -35,8 +42,8 @@ RUNS_ON = (
 def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conversation:
     """Make a chat of ``by`` that begins with the events of ``origin`` up to ``seq``; 0 is none of them.
 
-    The origin stays as it is, and may run on. The fork has an empty sandbox, and its usage and its budgets
-    count from 0. With a ``text`` it is sent there, which starts the agent. Raises ``Invalid`` if there is no
+    The origin stays as it is, and may run on. The fork's usage and its budgets count from 0. The files of the
+    origin are copied when the sandbox of the fork is first used, if it had files at that event. With a ``text`` it is sent there, which starts the agent. Raises ``Invalid`` if there is no
     event ``seq`` or the text is too long, ``NotFound`` if the origin is deleted, ``SubjectDeleted``, and
     what ``check_agent_available`` raises.
     """
@@ -166,7 +173,11 @@ def _results_of_open_calls(conversation_id: UUID, seq: int) -> Iterator[events.T
 def _first_events(origin: Conversation, seq: int, *, by: Member) -> list[events.Event]:
     """The events that are the fork's own: its origin, and a title that tells the two apart."""
     forked = events.ConversationForked(
-        conversation_id=str(origin.pk), seq=seq, title=origin.title, by=by.name
+        conversation_id=str(origin.pk),
+        seq=seq,
+        title=origin.title,
+        by=by.name,
+        files=forked_files.files_at(origin, seq),
     )
     title = origin.title.removeprefix(FORK_OF)
     if not title or seq == 0:  # then the first message gives the title

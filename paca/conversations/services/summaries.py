@@ -17,6 +17,7 @@ _TYPES = (
     _REQUESTED.type,
     events.ContextCompacted.type,
     events.ContextCompactionSkipped.type,
+    events.ConversationForked.type,  # a request above it was made of the origin
 )
 
 

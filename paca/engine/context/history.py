@@ -19,6 +19,7 @@ OWN_WORDS = ("invalid", "unknown_tool", "refused", "denied")
 # What these tools give is no data from outside: the agent's thought, the texts of its skills, and people's words.
 TRUSTED_TOOLS = ("think", "list_skills", "read_skill", "ask_person", "propose_plan", "update_plan")
 HISTORY_FORM = "history_form"  # the code of a ``ModelNoticed``
+FILES_LATER = "later"  # of a ``ConversationForked``
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class History:
     people and limits that came after the last request. ``cut_off`` is the text of a cancelled reply, as far
     as people saw it; it becomes part of the history if the turn ends there. ``instructions`` is the text of
     the workspace's file for agents that was shown last. ``text_form`` is what a server has refused.
+    ``copies_files``: the files of the conversation's origin are to be copied before its sandbox is first opened.
     ``ends``: the last event of each closed message. ``reply_end``: the last event of the newest reply and
     its results.
     """
@@ -80,6 +82,7 @@ class History:
     cut_off: CutOffReply | None = None
     instructions: str = ""
     text_form: TextForm = TextForm()
+    copies_files: bool = False
 
     def messages(self) -> tuple[Message, ...]:
         """The messages of the next request."""
@@ -112,6 +115,7 @@ def advance(history: History, event: Event, seq: int) -> History:
             | events.GuardNoticed()
             | events.ConversationForked()
             | events.FlagsChanged()
+            | events.SandboxFilesCopied()
         ):
             return _add_text_of_platform(history, event)
         case (
@@ -165,6 +169,9 @@ def _add_text_of_platform(history: History, event: Event) -> History:
     """Add a text that no person has written as a message, where the event stands in the log."""
     if isinstance(event, events.InstructionsRead):
         history = replace(history, instructions=event.text)
+    if isinstance(event, events.ConversationForked | events.SandboxFilesCopied):
+        # guard: files-are-copied-once
+        history = replace(history, copies_files=event.files == FILES_LATER)
     return _add_text(history, platform_texts.text_of(event))
 
 

@@ -19,8 +19,20 @@ STOPPED = "[A person stopped you here.]"
 TOLD_OTHERWISE = ("interrupted", "forked")  # reasons of ends that have an event of their own
 FORKED = (
     "[A person forked the conversation here: what is above is a copy of another conversation. Your"
-    " sandbox is new and empty. The files, installed programs and running commands of the other one"
-    " are not in it.]"
+    " sandbox is a new one. {} Installed programs and running commands of the other one are not in it.]"
+)
+NO_FILES = "It is empty: the files of the other conversation are not in it."
+FILES_OF_FORK = {
+    "later": (
+        "The files of the other conversation are copied into its workspace when you first use it, and you are"
+        " told then as of when they are."
+    ),
+    "none": "It is empty, as the other one was at this point.",
+    "deleted": "It is empty: the files of the other conversation were deleted.",
+}
+NOT_COPIED = (
+    "[The files of the other conversation are not in your workspace, which is empty: {}. Tell the person if you"
+    " need them.]"
 )
 
 PLAN_MODE = (
@@ -38,12 +50,44 @@ def text_of(event: Event) -> str:
             return format_loaded(event.skill, event.text, event.keyword, event.files)
         case events.InstructionsRead():
             return format_instructions(event.path, event.text, truncated=event.truncated)
-        case events.ConversationForked():
-            return FORKED
+        case events.ConversationForked(files=files):
+            return FORKED.format(FILES_OF_FORK.get(files, NO_FILES))
+        case events.SandboxFilesCopied():
+            return _text_of_copy(event)
         case events.FlagsChanged(plan=bool() as plan):
             return PLAN_MODE if plan else PLAN_MODE_OFF
         case _:
             return notice_of(event)
+
+
+def _text_of_copy(event: events.SandboxFilesCopied) -> str:
+    if event.error:
+        return NOT_COPIED.format(event.error)
+    said = [
+        f"The workspace has a copy of the files of the other conversation, made at {event.copied_at}"
+        f" ({_count(event.files, 'file or folder', 'files and folders')}, {event.bytes:,} bytes)."
+    ]
+    if event.commands_since:
+        said.append(
+            f"The files are as they were then: {_count(event.commands_since, 'command or edit', 'commands and edits')}"
+            " ran there after the point of the fork, so they may differ from what is above."
+        )
+    else:
+        said.append("No command ran there after the point of the fork.")
+    if event.changed:
+        said.append(
+            f"{_count(event.changed, 'entry was', 'entries were')} written to during the copy: check files before"
+            " you rely on them."
+        )
+    if event.skipped:
+        said.append(
+            f"{_count(event.skipped, 'entry', 'entries')} could not be copied, such as a socket."
+        )
+    return f"[{' '.join(said)}]"
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
 
 
 def change_of(event: events.MessageEdited | events.MessageWithdrawn) -> str:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from paca.common import clock
 from paca.engine.workspace import SandboxGone, SandboxUnavailable, Superseded
 from paca.sandbox import file_copy, start_phases
 from paca.sandbox.base import (
@@ -26,9 +25,9 @@ from paca.sandbox.base import (
 )
 from paca.sandbox.bubblewrap import (
     bwrap_arguments,
+    exit_report,
     host_process,
     leftovers,
-    start_status,
     workspace_copy,
 )
 from paca.sandbox.bubblewrap.bwrap_process import reap_children, start_error
@@ -39,13 +38,12 @@ from paca.sandbox.bubblewrap.sandbox_directory import (
     conversation_ids,
     short_folder_path,
 )
-from paca.sandbox.exit_cause import ExitCause, ExitKind, classify_exit
+from paca.sandbox.exit_cause import ExitCause
 from paca.sandbox.runner_client import Attachment
 from paca.sandbox.runner_workspace import RunnerWorkspace
 
 logger = logging.getLogger(__name__)
 ATTACH_SECONDS = 10.0
-EXIT_REPORT_SECONDS = 1.0  # how long after the runner's end bwrap may write the exit code
 NOT_REMOVED = "The files of this conversation could not be removed: {}."
 DATA_WOULD_SHOW = (
     "Commands cannot run on this server: its data folder, which holds the keys, lies in a part of the "
@@ -188,23 +186,7 @@ class Bubblewrap:
         self, conversation_id: UUID, *, just_lost: bool = False
     ) -> ExitCause | None:
         """Why the sandbox ended, from its exit code and control group; None while it runs."""
-        directory = self._directory(conversation_id)
-        deadline = clock.monotonic() + EXIT_REPORT_SECONDS
-        while True:
-            runner = host_process.read_record(directory.folder)
-            code = start_status.exit_code(directory.status)
-            is_late = clock.monotonic() > deadline
-            if runner.is_alive and (not just_lost or is_late):
-                return None
-            if runner.pid == 0:
-                return ExitCause(ExitKind.REMOVED)
-            if code is not None or (not runner.is_alive and is_late):
-                break
-            await asyncio.sleep(0.02)
-        if code is None:
-            return ExitCause(ExitKind.KILLED)
-        out_of_memory = directory.control_group.oom_kills() > runner.oom_kills
-        return classify_exit(code, out_of_memory=out_of_memory)
+        return await exit_report.read(self._directory(conversation_id), just_lost=just_lost)
 
     def list_started(self) -> dict[UUID, int]:
         """The sandboxes with a recorded runner, also an ended one, each with the epoch that opened it last."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,7 @@ class VolumeCopier:
         for name in container.possible_names(install_id, spec.conversation_id):
             try:
                 created = await self._engine.call(
-                    lambda client, name=name: client.create_container_from_config(body, name),
-                    seconds=CREATE_SECONDS,
+                    partial(_create_container, body, name), seconds=CREATE_SECONDS
                 )
             except DockerRefused as refusal:
                 if refusal.http_status != CONFLICT:
@@ -128,6 +128,11 @@ class VolumeCopier:
             await self._inventory.remove_container(made)
             if not keep_volume:
                 await self._inventory.remove_volume(target)
+
+
+def _create_container(body: dict[str, Any], name: str, client: Any) -> dict[str, Any]:
+    created: dict[str, Any] = client.create_container_from_config(body, name)
+    return created
 
 
 def _configuration(

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from paca.agents import selectors as agents
+from paca.conversations import forked_files
 from paca.conversations import selectors as conversations
 from paca.conversations.api.serializers import conversation_object
 from paca.engine.llm.demo import scripted_model
@@ -170,6 +171,7 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
     context["page"] = {
         "project": member.project.name,
         "conversation": conversation_object(found),
+        "deletedOrigins": forked_files.deleted_origins(found),
         "turn": conversations.running_turn(found),
         "agent": {
             "id": str(found.agent_id),

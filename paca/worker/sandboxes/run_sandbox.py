@@ -31,6 +31,7 @@ from paca.sandbox.start_phases import StartPhases
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
 from paca.worker.sandboxes import warm_pool as warm_pools
+from paca.worker.sandboxes.fork_files import copy_files
 from paca.worker.sandboxes.instructions_file import read_instructions
 from paca.worker.sandboxes.warm_pool import WarmPool
 
@@ -204,14 +205,11 @@ class RunSandbox:
 
         Raises ``SandboxUnreachable``, ``SandboxUnavailable``, or ``Superseded`` if the claim is lost.
         """
+        await self._begin_with_files()
         backend = await self._manager.choose_backend(self._spec.files_backend)
         name = backend.name
         if self._spec.reset_files:
-            if not await self._has_lease():
-                raise Superseded  # the files may be new ones of the worker that has taken over
-            await backend.remove(self._spec.conversation_id, self._spec.volume)
-            await self._log.commit(events.SandboxRemoved(kept=False))
-            self._spec = replace(self._spec, reset_files=False, volume="")
+            await self._remove_files(backend)
         await self._record_exit(backend)
         if not self._known_boot_id:
             await self._log.commit(events.SandboxStarting(backend=name))
@@ -238,6 +236,26 @@ class RunSandbox:
         else:
             await self._kill_stopped_calls(sandbox)
         return sandbox
+
+    async def _begin_with_files(self) -> None:
+        """Copy the files of the conversation that this one is a fork of, unless that is done."""
+        if self._log.history.copies_files and not self._spec.files_backend:
+            self._spec = await copy_files(
+                self._spec,
+                manager=self._manager,
+                log=self._log,
+                database=self._database,
+                may_replace=self._has_lease,
+            )
+            start_phases.enter("check")
+
+    async def _remove_files(self, backend: Backend) -> None:
+        """Remove the sandbox with its files, as a person has asked. Raises ``Superseded``."""
+        if not await self._has_lease():
+            raise Superseded  # the files may be new ones of the worker that has taken over
+        await backend.remove(self._spec.conversation_id, self._spec.volume)
+        await self._log.commit(events.SandboxRemoved(kept=False))
+        self._spec = replace(self._spec, reset_files=False, volume="")
 
     async def _show_instructions(self, sandbox: Sandbox) -> None:
         """Add the workspace's file for agents to the log, unless the model knows its text."""

@@ -364,7 +364,7 @@ export class PacaConversation extends PacaElement {
     return {
       agent, me, mayWrite, mayApprove, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
       isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked, goBack: this.#goBack },
-      conversationUrl: (id) => urls.next.replace("CONVERSATION", id),
+      deletedOrigins: this.page.deletedOrigins ?? [], conversationUrl: (id) => urls.next.replace("CONVERSATION", id),
     };
   }
 

@@ -362,6 +362,7 @@ export const eventHandlers = new Map(Object.entries({
     draft.sandbox = null;
     addNote(draft, frame, data);
   },
+  "agent.sandbox.files_copied": addNote,
   "agent.sandbox.removed": addNote,
   "agent.sandbox.paused": addNote,
   "agent.sandbox.resumed": addNote,

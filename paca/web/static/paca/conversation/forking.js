@@ -39,7 +39,7 @@ export function forking(view) {
     async editMessage({ seq, text: was }) {
       const changed = await askText({
         title: "Change your message", label: "Message", value: was, yes: "Send in a fork", maxLength: MAX_MESSAGE_CHARACTERS,
-        text: "It is sent in a new conversation, which knows what was said before it. This conversation stays as it is; its files are not copied.",
+        text: "It is sent in a new conversation, which knows what was said before it. This conversation stays as it is. The files that it had by then are copied as they are when the agent first uses them.",
       });
       const text = sendable(changed ?? "");
       if (text.trim() && !(await open(seq - 1, text))) view.restoreDraft(text);
