@@ -74,12 +74,9 @@ class CompactionState:
                 | events.ContextCompacted()
                 | events.ContextCompactionSkipped()
                 | events.ContextTrimmed()
+                | events.ConversationForked()
             ):
                 return self._after_context(event)
-            case events.ConversationForked():
-                # What a person or the agent asked of the origin is made there.
-                # guard: fork-leaves-the-summary-of-its-origin
-                return replace(self, requested=None, called=("", ""))
             case events.SkillLoaded(skill=skill):
                 return replace(self, skills=_with(self.skills, skill))
             case events.InstructionsRead(path=path):
@@ -139,6 +136,10 @@ class CompactionState:
                 return replace(self, requested=CompactionRequest(PERSON, focus))
             case events.ContextCompactionSkipped():
                 return replace(self, requested=None)
+            case events.ConversationForked():
+                # What a person or the agent asked of the origin is made there.
+                # guard: fork-leaves-the-summary-of-its-origin
+                return replace(self, requested=None, called=("", ""))
             case events.ContextCompacted() | events.ContextTrimmed():
                 window = self.refused_window
                 if event.refused and event.window:

@@ -22,6 +22,7 @@ import os
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -32,6 +33,7 @@ FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 NEW_FILE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 CHUNK_BYTES: Final = 8 << 20
 CHECK_BYTES, CHECK_FILES = 64 << 20, 1000
+MAX_TICKS: Final = 50  # a step of the clock takes at most ten milliseconds
 ENTER, ENTRY, LEAVE, LOST = "enter", "entry", "leave", "lost"
 TOO_LARGE, TOO_MANY, DISK_FULL = "too_large", "too_many_files", "disk_full"
 NO_SPACE, MOVED, GONE, FAILED = "no_space", "moved", "gone", "failed"
@@ -67,7 +69,9 @@ def walk(top: int) -> Iterator[Step]:
             waiting.pop()
             yield LEAVE, "", way.pop(), folder
             if way:
-                folder = _go_up(folder, way[-1])
+                parent = _go_up(folder, way[-1])
+                os.close(folder)
+                folder = parent
     finally:
         os.close(folder)
 
@@ -83,7 +87,7 @@ def _look_at(name: str, folder: int, *, device: int) -> tuple[str, os.stat_resul
     except OSError:  # it was removed or exchanged, or its owner may not read it
         return LOST, status, -1
     status = os.fstat(inner)
-    # guard: copy-stays-on-its-file-system
+    # Another file system is none of an agent's.
     if status.st_dev == device and os.access(".", os.X_OK, dir_fd=inner):
         return ENTER, status, inner
     os.close(inner)
@@ -92,7 +96,6 @@ def _look_at(name: str, folder: int, *, device: int) -> tuple[str, os.stat_resul
 
 def _go_up(folder: int, expected: os.stat_result) -> int:
     parent = os.open("..", FOLDER_FLAGS, dir_fd=folder)
-    os.close(folder)
     # guard: copy-checks-its-way-back
     if not os.path.samestat(os.fstat(parent), expected):
         os.close(parent)
@@ -126,7 +129,7 @@ class TreeCopy:
         """Copy everything, and count what was changed meanwhile. Raises ``CopyError`` and ``OSError``."""
         os.mkdir(self._links_name, 0o700, dir_fd=self._target)
         self._links = os.open(self._links_name, FOLDER_FLAGS, dir_fd=self._target)
-        began = os.fstat(self._links).st_ctime_ns  # by the clock of the kernel that marks changes
+        began = self._begin()
         try:
             self._copy_all()
             self._count_changed(began)
@@ -138,6 +141,19 @@ class TreeCopy:
         # guard: copy-of-a-removed-folder
         if os.fstat(self._source).st_nlink == 0:
             raise CopyError(GONE)
+
+    def _begin(self) -> int:
+        """The time up to which nothing is copied yet, by the clock with which the kernel marks changes.
+
+        The clock goes by steps, so this waits for the next one.
+        """
+        began = os.fstat(self._links).st_ctime_ns
+        for _ in range(MAX_TICKS):
+            os.utime(self._links)
+            if os.fstat(self._links).st_ctime_ns > began:
+                break
+            time.sleep(0.001)
+        return began
 
     def _copy_all(self) -> None:
         target, depth = os.dup(self._target), 0
@@ -273,7 +289,7 @@ class TreeCopy:
     def _count_changed(self, began: int) -> None:
         """Count what was changed since the copy began: it may be in the copy as it was before, after or between."""
         for kind, _, status, _ in walk(self._source):
-            if kind in (ENTER, ENTRY) and status.st_ctime_ns >= began:
+            if kind in (ENTER, ENTRY) and status.st_ctime_ns > began:
                 self.changed += 1
 
 

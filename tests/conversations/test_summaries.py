@@ -1,9 +1,12 @@
 """People ask for a summary of a conversation, and read how full the model's window is."""
 
+from uuid import UUID
+
 import pytest
 
 from paca import events
-from paca.conversations import store
+from paca.conversations import event_log, store
+from paca.engine.compaction_state import CompactionState
 from tests.conversations.chat import Chat, error_of
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +36,22 @@ def test_summary_is_requested_once_until_it_is_made():
     store.append(chat.row(started).pk, made)
     assert chat.api.post(chat.url(started, "compact/")).status_code == 202
     assert requests(chat, started) == [("names", name, "user"), ("", name, "user")]
+
+
+def test_summary_that_the_origin_waits_for_is_not_made_in_a_fork():
+    chat = Chat()
+    started = chat.start()["conversation"]
+    chat.run_turn(started, events.MessageSpoken(text="Hi."))
+    url = chat.url(started, "compact/")
+    assert chat.api.post(url, {"focus": "numbers"}).status_code == 202
+    made = chat.api.post(chat.url(started, "fork/"), {"seq": chat.row(started).last_seq}).json()
+    state = CompactionState()
+    for seq, event in event_log.load_after(UUID(made["id"]), 0):
+        state = state.advance(event, seq)
+    assert state.requested is None
+    # The same request in the fork is another one.
+    assert chat.api.post(chat.url(made["id"], "compact/"), {"focus": "numbers"}).status_code == 202
+    assert len(requests(chat, made["id"])) == 2
 
 
 def test_summary_with_a_key_is_requested_once():

@@ -52,6 +52,8 @@ TASKS = "tests/projects/test_tasks.py"
 TRACES = "tests/conversations/test_traces.py"
 USAGE = "tests/conversations/test_usage.py"
 USAGE_FAULTS = "tests/conversations/test_usage_faults.py"
+TREE_COPY = "tests/sandbox/test_tree_copy.py"
+FILE_COPIES = "tests/sandbox/test_file_copies.py"
 MUTANTS = (
     Mutant("secrets-leave-a-trace", never, (f"{TRACES}::test_secret_is_removed_in_each_form",)),
     Mutant(
@@ -807,5 +809,37 @@ MUTANTS = (
         "sandbox-file-paths",
         never,
         ("tests/sandbox/test_skill_files.py::test_path_that_leads_out_is_refused",),
+    ),
+    Mutant("copy-checks-its-way-back", never, (TREE_COPY,)),
+    Mutant("copy-of-a-removed-folder", never, (TREE_COPY,)),
+    Mutant("copy-within-the-limit-of-bytes", never, (TREE_COPY,)),
+    Mutant("copy-within-the-limit-of-files", never, (TREE_COPY,)),
+    Mutant("copy-leaves-space-on-the-disk", never, (TREE_COPY,)),
+    Mutant("failed-copy-is-not-used", never, (TREE_COPY,)),
+    Mutant(
+        "copy-of-the-right-sandbox",
+        never,
+        (f"{FILE_COPIES}::test_copy_of_a_process_that_took_the_place_of_the_sandbox_is_refused",),
+    ),
+    Mutant(
+        "copy-of-no-new-volume",
+        never,
+        (f"{FILE_COPIES}::test_volume_that_docker_makes_for_a_deleted_origin_is_no_copy",),
+    ),
+    Mutant(
+        "files-are-copied-once",
+        removed,
+        (
+            "tests/engine/context/test_history.py::"
+            "test_files_of_a_fork_are_copied_once_and_told_to_the_model",
+        ),
+    ),
+    Mutant(
+        "fork-leaves-the-summary-of-its-origin",
+        value("self"),
+        (
+            "tests/conversations/test_summaries.py::"
+            "test_summary_that_the_origin_waits_for_is_not_made_in_a_fork",
+        ),
     ),
 )

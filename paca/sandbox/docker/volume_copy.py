@@ -28,6 +28,10 @@ MEMORY_MIB, PROCESSES = 512, 16
 BUSY = "Another worker is copying the files of this conversation."
 
 
+class _NewVolume(CopyFailed):
+    """The volume of the origin was gone, and Docker has made an empty one in its place."""
+
+
 class VolumeCopier:
     """Copies volumes on one daemon, with the image of the sandboxes."""
 
@@ -51,15 +55,19 @@ class VolumeCopier:
         target = container.volume_name(self._inventory.install_id, spec.conversation_id)
         await self._remove_earlier(spec, target, may_replace)
         made = await self._create(spec, source, target)
-        copied = None
+        to_remove = [target]
         try:
             await self._check_origin(source, spec)
             await self._engine.call(lambda client: client.start(made), seconds=CREATE_SECONDS)
             await self._wait(made)
             output = await self._engine.call(lambda client: client.logs(made, stderr=False))
             copied = file_copy.parse(output)
+            to_remove = []
+        except _NewVolume:
+            to_remove = [target, source]
+            raise
         finally:
-            await asyncio.shield(self._clean_up(made, target, keep_volume=copied is not None))
+            await asyncio.shield(self._clean_up(made, to_remove))
         return copied
 
     async def _find_volume(self, origin: FilesOrigin) -> str:
@@ -108,7 +116,7 @@ class VolumeCopier:
         found = await self._engine.call(lambda client: client.inspect_volume(source))
         # guard: copy-of-no-new-volume
         if (found["Labels"] or {}).get(COPY_LABEL) == str(spec.conversation_id):
-            raise CopyFailed(file_copy.MISSING)
+            raise _NewVolume(file_copy.MISSING)
 
     async def _wait(self, made: str) -> None:
         """Wait until the container has ended. Raises ``CopyFailed`` if that takes too long or it is gone."""
@@ -123,11 +131,11 @@ class VolumeCopier:
                 raise file_copy.too_slow()
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _clean_up(self, made: str, target: str, *, keep_volume: bool) -> None:
+    async def _clean_up(self, made: str, volumes: list[str]) -> None:
         with suppress(SandboxUnavailable):  # the next copy or a sweep removes them
             await self._inventory.remove_container(made)
-            if not keep_volume:
-                await self._inventory.remove_volume(target)
+            for volume in volumes:
+                await self._inventory.remove_volume(volume)
 
 
 def _create_container(body: dict[str, Any], name: str, client: Any) -> dict[str, Any]:

@@ -235,6 +235,27 @@ def test_instructions_of_the_workspace_are_shown_as_data_with_their_source() -> 
     assert history.instructions == read.text
 
 
+def test_files_of_a_fork_are_copied_once_and_told_to_the_model() -> None:
+    forked = events.ConversationForked(conversation_id="c", seq=1, files="later")
+    copied = events.SandboxFilesCopied(copied_at="now", files=1, bytes=9, changed=1, skipped=2)
+    history = advance(History(), forked, 2)
+    assert history.copies_files
+    history = advance(history, copied, 3)
+    assert not history.copies_files
+    told = str(history.messages())
+    assert "copied into its workspace when you first use it" in told
+    assert "made at now (1 file or folder, 9 bytes)" in told
+    assert "1 entry was written to during the copy" in told
+    assert "2 entries could not be copied" in told
+    for files in ("", "none", "deleted"):
+        fork = events.ConversationForked(conversation_id="c", seq=1, files=files)
+        history = advance(History(), fork, 2)
+        assert not history.copies_files
+        assert "empty" in str(history.messages())
+    failed = advance(history, events.SandboxFilesCopied(error="the disk is full"), 3)
+    assert "your workspace, which is empty: the disk is full." in str(failed.messages())
+
+
 def test_opened_skill_outlasts_a_trim_and_one_that_was_read_can_be_read_again() -> None:
     log: list[Event] = [
         events.MessageReceived(text="The hull"),
