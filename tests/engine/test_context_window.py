@@ -47,11 +47,11 @@ async def test_left_out_results_stay_so_in_later_requests():
 
 
 async def test_known_window_is_kept_before_the_call():
-    world = World(*STEPS, says("Done."), commands=COMMANDS, context_window=12_000)
+    world = World(*STEPS, says("Done."), commands=COMMANDS, context_window=13_500)
     await world.ask("Go")
     assert world.status == "finished/answered"
     assert world.find(events.ContextTrimmed)
-    assert max(trimming.estimate_tokens(r.messages) for r in world.llm.requests) < 12_000
+    assert max(trimming.estimate_tokens(r.messages) for r in world.llm.requests) < 13_500
 
 
 async def test_conversation_that_does_not_fit_pauses_and_names_the_ways_on():
