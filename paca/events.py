@@ -231,7 +231,8 @@ class MessageReceived(Event):
 
     ``trigger`` is its cause: chat_message, task_assigned, comment_mention, description_write or execute.
     Paca has written the text of the other causes from the task, and ``comment_id`` names the comment
-    that mentions the agent. ``author`` is the member that has caused it.
+    that mentions the agent. ``author`` is the member that has caused it. ``effort`` is quick, standard or
+    determined; empty is standard.
     """
 
     text: str
@@ -241,6 +242,7 @@ class MessageReceived(Event):
     on_busy: str = "queue"
     trigger: str = "chat_message"
     comment_id: str = ""
+    effort: str = ""
 
 
 @event("agent.message.edited")
@@ -326,6 +328,20 @@ class ModelRetried(Event):
     wait_seconds: float
     cause: str
     code: str = ""
+
+
+@event("agent.model.switched")
+class ModelSwitched(Event):
+    """The model failed because of ``cause`` before it had shown anything, so the agent's fallback goes on with the turn.
+
+    The next turn tries the first model again; ``until`` then, in seconds since 1970, once and without repeats.
+    """
+
+    from_model: str
+    to_model: str
+    cause: str
+    code: str = ""
+    until: float = 0.0
 
 
 @event("agent.model.noticed")

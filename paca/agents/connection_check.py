@@ -4,6 +4,8 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from asgiref.sync import async_to_sync
 
@@ -20,29 +22,60 @@ _SLOTS = threading.BoundedSemaphore(2)
 QUEUE_TIMEOUT_SECONDS = 5.0
 BUSY = "Other connections are being tested. Try again in a minute."
 PURPOSE = "connection_test"
+NO_FALLBACK = "This agent has no fallback model. Save one first."
 
 
-def run(agent: Agent) -> connection_check.ConnectionCheck:
-    """Ask the model for one word. A failure of the model or its key is in the result and not raised.
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The model that is asked, and how it is reached."""
+
+    model: str
+    base_url: str
+    encrypted_key: str
+    parameters: dict[str, Any]
+    text_tool_calls: bool
+
+
+def _own(agent: Agent) -> _Asked:
+    return _Asked(
+        agent.model, agent.base_url, agent.encrypted_key, agent.parameters, agent.text_tool_calls
+    )
+
+
+def _fallback(agent: Agent) -> _Asked:
+    return _Asked(
+        agent.fallback_model,
+        agent.fallback_base_url,
+        agent.fallback_encrypted_key,
+        agent.fallback_parameters,
+        agent.fallback_text_tool_calls,
+    )
+
+
+def run(agent: Agent, *, fallback: bool = False) -> connection_check.ConnectionCheck:
+    """Ask the model, or the ``fallback``, for one word. A failure of the model or its key is in the result and not raised.
 
     The call counts in the usage of the project. Raises ``ConfigurationError`` if ENCRYPTION_KEY is empty
     or has a malformed key.
     """
+    asked = _fallback(agent) if fallback else _own(agent)
+    if not asked.model:
+        return connection_check.ConnectionCheck(False, NO_FALLBACK, "no_fallback")
     try:
-        key = encryption.decrypt(agent.encrypted_key) if agent.has_key else ""
+        key = encryption.decrypt(asked.encrypted_key) if asked.encrypted_key else ""
     except encryption.SecretUnreadable as error:
         return connection_check.ConnectionCheck(False, error.detail, error.code)
     ask = async_to_sync(connection_check.check_connection)
     if not _SLOTS.acquire(timeout=QUEUE_TIMEOUT_SECONDS):
         return connection_check.ConnectionCheck(False, BUSY, "busy")
     try:
-        with _tracked(agent) as ended:
+        with _tracked(agent, asked) as ended:
             result = ask(
-                agent.model,
-                base_url=agent.base_url,
+                asked.model,
+                base_url=asked.base_url,
                 api_key=key,
-                parameters=dict(agent.parameters),
-                text_tool_calls=agent.text_tool_calls,
+                parameters=dict(asked.parameters),
+                text_tool_calls=asked.text_tool_calls,
             )
             ended.append(result)
         return result
@@ -51,16 +84,17 @@ def run(agent: Agent) -> connection_check.ConnectionCheck:
 
 
 @contextmanager
-def _tracked(agent: Agent) -> Iterator[list[connection_check.ConnectionCheck]]:
+def _tracked(agent: Agent, asked: _Asked) -> Iterator[list[connection_check.ConnectionCheck]]:
     """Has the call counted, by the result that the block adds to the list. It is counted as failed without one.
 
     A failure of the counting does not fail the check. If the process dies in the block, a worker marks
     the call as abandoned.
     """
+    facts = {"agent": agent, "asked": asked}
     call_id, ended = uuid.uuid4(), list[connection_check.ConnectionCheck]()
     # guard: usage-failure-of-a-test-is-tolerated
     with tolerated("usage"):
-        model_call_started.send(sender=Agent, call_id=call_id, agent=agent, purpose=PURPOSE)
+        model_call_started.send(sender=Agent, call_id=call_id, purpose=PURPOSE, **facts)
     try:
         yield ended
     finally:
@@ -68,5 +102,5 @@ def _tracked(agent: Agent) -> Iterator[list[connection_check.ConnectionCheck]]:
         failed = not (ended and ended[0].works)
         with tolerated("usage"):
             model_call_ended.send(
-                sender=Agent, call_id=call_id, agent=agent, usage=usage, failed=failed
+                sender=Agent, call_id=call_id, usage=usage, failed=failed, **facts
             )

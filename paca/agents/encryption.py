@@ -26,6 +26,17 @@ def encrypt(plain: str) -> str:
     return _fernets()[0].encrypt(plain.encode()).decode()
 
 
+def sealed(key: str) -> tuple[str, str]:
+    """The encrypted key of a model and its last four characters, to be stored; empty for an empty key.
+
+    Raises ``ConfigurationError`` as ``encrypt`` does.
+    """
+    if not key:
+        return "", ""
+    # Four characters would reveal too much of a short key, and say nothing of a JSON object.
+    return encrypt(key), key[-4:] if len(key) >= 12 and not key.startswith("{") else ""
+
+
 def decrypt(stored: str) -> str:
     """Decrypt a secret with any of the keys.
 

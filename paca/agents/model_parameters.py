@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from paca.engine.model_choice import DETERMINED, QUICK
+
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
@@ -43,25 +45,73 @@ NAMES = (*SENT_NAMES, *OWN_NUMBERS, COMPACTION_MODEL)
 MAX_MODEL_CHARACTERS = 200
 
 
-def find_errors(parameters: Any) -> list[str]:
-    """The errors of the parameters, one sentence each; empty if they are valid."""
+MODEL, STEPS = "model", "steps"
+# What an effort may change: the model, what is sent with it, and the step limit.
+EFFORT_NUMBERS = {
+    "thinking_budget": NUMBERS["thinking_budget"],
+    "max_tokens": NUMBERS["max_tokens"],
+    "context_window": OWN_NUMBERS["context_window"],
+    STEPS: NumberRange(1, 1_000),
+}
+EFFORT_NAMES = (MODEL, "effort", *EFFORT_NUMBERS)
+ALIASES = (QUICK, DETERMINED)
+
+
+def find_errors(parameters: Any, *, without: tuple[str, ...] = ()) -> list[str]:
+    """The errors of the parameters, one sentence each; empty if they are valid.
+
+    Those named in ``without`` have no effect here, and are refused as unknown.
+    """
     if not isinstance(parameters, dict):
         return ['Must be an object, such as {"temperature": 0.5}.']
-    return [error for name, value in parameters.items() if (error := _find_error(name, value))]
+    known = tuple(name for name in NAMES if name not in without)
+    return [
+        error for name, value in parameters.items() if (error := _find_error(name, value, known))
+    ]
 
 
-def _find_error(name: str, value: Any) -> str:
-    if known := {**NUMBERS, **OWN_NUMBERS}.get(name):
+def find_errors_of_efforts(efforts: Any) -> list[str]:
+    """The errors of what the efforts of messages change, one sentence each; empty if it is valid."""
+    if not isinstance(efforts, dict):
+        return ['Must be an object, such as {"quick": {"effort": "low"}}.']
+    errors = [
+        f"{str(name)[:50]} is no effort that can be set; there are {' and '.join(ALIASES)}."
+        for name in efforts
+        if name not in ALIASES
+    ]
+    for effort in ALIASES:
+        changes = efforts.get(effort, {})
+        if not isinstance(changes, dict):
+            errors.append(f"{effort} must be an object.")
+            continue
+        errors += [
+            f"{effort}: {error}"
+            for name, value in changes.items()
+            if (error := _find_error_of_effort(name, value))
+        ]
+    return errors
+
+
+def _find_error_of_effort(name: str, value: Any) -> str:
+    if known := EFFORT_NUMBERS.get(name):
         return known.find_error(name, value)
+    if name == MODEL:
+        return _find_error_of_model(value, MODEL)
+    return _find_error(name, value, EFFORT_NAMES)
+
+
+def _find_error(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if name not in known:
+        return f"{str(name)[:50]} is not known; there are {', '.join(known)}."
+    if number := {**NUMBERS, **OWN_NUMBERS}.get(name):
+        return number.find_error(name, value)
     if name == COMPACTION_MODEL:
-        return _find_error_of_model(value)
-    if name != "effort":
-        return f"{name[:50]} is not known; there are {', '.join(NAMES)}."
+        return _find_error_of_model(value, COMPACTION_MODEL)
     return "" if value in EFFORTS else f"effort must be one of {', '.join(EFFORTS)}."
 
 
-def _find_error_of_model(value: Any) -> str:
+def _find_error_of_model(value: Any, name: str) -> str:
     is_name = isinstance(value, str) and value.isprintable() and "/" in value.strip("/")
     if is_name and len(value) <= MAX_MODEL_CHARACTERS:
         return ""
-    return f"{COMPACTION_MODEL} must be a model, written as provider/model."
+    return f"{name} must be a model, written as provider/model."

@@ -85,17 +85,28 @@ def on_agent_states_asked(task_ids: Collection[UUID], **_: Any) -> dict[UUID, di
 
 
 @receiver(model_call_started)
-def on_model_call_started(call_id: UUID, agent: Agent, purpose: str, **_: Any) -> None:
+def on_model_call_started(
+    call_id: UUID,
+    agent: Agent,
+    purpose: str,
+    asked: model_calls.AskedModel | None = None,
+    **_: Any,
+) -> None:
     """Store the row of a model call outside a conversation."""
-    model_calls.begin(call_id, agent=agent, purpose=purpose)
+    model_calls.begin(call_id, agent=agent, purpose=purpose, asked=asked)
 
 
 @receiver(model_call_ended)
 def on_model_call_ended(
-    call_id: UUID, agent: Agent, usage: Usage | None, failed: bool, **_: Any
+    call_id: UUID,
+    agent: Agent,
+    usage: Usage | None,
+    failed: bool,
+    asked: model_calls.AskedModel | None = None,
+    **_: Any,
 ) -> None:
     """Store what the call took."""
-    model_calls.end(call_id, agent=agent, usage=usage, failed=failed)
+    model_calls.end(call_id, agent=agent, usage=usage, failed=failed, asked=asked)
 
 
 def _tell_pages(project_id: UUID, noun: str, key: Any, **facts: Any) -> None:

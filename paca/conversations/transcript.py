@@ -170,6 +170,11 @@ def _(event: events.ModelRetried) -> str:
 
 
 @_note.register
+def _(event: events.ModelSwitched) -> str:
+    return f"{event.from_model} failed, {event.to_model} goes on: {event.cause}"
+
+
+@_note.register
 def _(event: events.LimitReached) -> str:
     return f"Limit reached: {event.which.replace('_', ' ')}"
 

@@ -27,6 +27,9 @@ async def limit_before_call(
     # guard: engine-limits-are-read-again
     if services.read_limits is not None and (not is_first or turn.profile.limits.shared):
         turn.profile = replace(turn.profile, limits=await services.read_limits())
+    # guard: effort-has-a-step-limit-of-its-own
+    if steps := turn.profile.effort_steps:
+        turn.profile = replace(turn.profile, limits=replace(turn.profile.limits, steps=steps))
     limits = turn.profile.limits
     if limits.has_budgets:
         await services.log.commit()  # the newest results are part of the next request

@@ -11,6 +11,7 @@ from paca.engine.approvals.plans import PlanState
 from paca.engine.budgets import NOTHING, SHARED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
+from paca.engine.model_choice import ModelState
 from paca.events import Event
 
 WARN_AT_STEPS_LEFT = 2
@@ -95,18 +96,25 @@ class TurnProgress:
     compaction: CompactionState = CompactionState()
     decisions: Decisions = Decisions()
     plan: PlanState = PlanState()
+    models: ModelState = ModelState()
 
     def advance(self, event: Event, seq: int = 0) -> TurnProgress:
         """The progress after one more event, whose number is ``seq``."""
         counted, guard = self._count(event), self.loop_guard.advance(event)
         compaction, decisions = self.compaction.advance(event, seq), self.decisions.advance(event)
-        plan = self.plan.advance(event)
+        models, plan = self.models.advance(event, seq), self.plan.advance(event)
         # A copy costs as much as the rest, and most events change none of them.
         same = guard is counted.loop_guard and compaction is counted.compaction
-        if same and decisions is counted.decisions and plan is counted.plan:
+        same = same and plan is counted.plan and models is counted.models
+        if same and decisions is counted.decisions:
             return counted
         return replace(
-            counted, loop_guard=guard, compaction=compaction, decisions=decisions, plan=plan
+            counted,
+            loop_guard=guard,
+            compaction=compaction,
+            decisions=decisions,
+            plan=plan,
+            models=models,
         )
 
     def _count(self, event: Event) -> TurnProgress:

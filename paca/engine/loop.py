@@ -8,12 +8,13 @@ from paca.engine.approvals.person_tools import reason_of
 from paca.engine.approvals.policy import PersonNeeded
 from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import OpenCall
-from paca.engine.context_window import think_within_window
+from paca.engine.fallback import think_with_fallback
 from paca.engine.llm.base import StopReason, Usage
 from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD
+from paca.engine.model_choice import apply_choice
 from paca.engine.think import RecordedReply
 from paca.engine.time_limit import within_time
 from paca.engine.turn import (
@@ -49,14 +50,16 @@ async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcom
 
 async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
     """Think and act until the turn ends. Raises ``TurnLimitReached`` or the last ``ModelError``."""
+    apply_choice(turn, services)
     if outcome := _refuse_unknown_price(turn):
         return outcome
     open_calls = services.log.history.open_calls()
     await within_time(turn, acting.run_calls(open_calls, turn, services))
     while True:
+        apply_choice(turn, services)
         if outcome := await _end_before_call(turn, services):
             return outcome
-        recorded = await within_time(turn, think_within_window(turn, services))
+        recorded = await within_time(turn, think_with_fallback(turn, services))
         # guard: engine-text-call-correction
         if (
             _correct_text_call(recorded, turn, services)

@@ -92,13 +92,14 @@ async def write_summary(
 
 def _writers(budget: Budget, turn: ActiveTurn, services: TurnServices) -> list[_Writer]:
     profile = turn.profile
-    own = _Writer(services.llm, profile.model, profile.parameters, budget.limit)
-    if services.compaction_llm is None:
+    own = _Writer(turn.llm or services.llm, profile.model, profile.parameters, budget.limit)
+    other_llm = turn.compaction_llm if turn.llm else services.compaction_llm
+    if other_llm is None:
         return [own]
     model = profile.compaction_model
     window = known_window(model, profile.base_url, None) or budget.limit
     # The agent's parameters are chosen for its own model; another may refuse them.
-    other = _Writer(services.compaction_llm, model, {}, min(window, budget.limit), is_own=False)
+    other = _Writer(other_llm, model, {}, min(window, budget.limit), is_own=False)
     return [other, own]
 
 

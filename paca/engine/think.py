@@ -30,6 +30,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.prices import cost_usd
+from paca.engine.model_choice import require_choice
 from paca.engine.request_size import request_size_of, window_of
 from paca.engine.tools.base import Effect
 from paca.engine.turn import (
@@ -71,15 +72,19 @@ async def think(
 
     Each attempt adds its usage, however it ends, also if this task is cancelled.
 
-    Raises the last ``ModelError`` if no attempt succeeded, and ``TurnLimitReached`` if a limit forbids
-    another attempt.
+    Raises the last ``ModelError`` if no attempt succeeded, ``TurnLimitReached`` if a limit forbids another attempt,
+    and ``ModelChoiceChanged`` if a message that came meanwhile asks for another model.
     """
-    call = _ModelCall(services, turn)
+    call = _ModelCall(services, turn, may_call=may_call)
+    turn.shown = False
     try:
         await call.begin(warns=may_call)
         request = _request(turn, call.history, may_call=may_call)
         async with retrying.stream_with_retries(
-            services.llm, request, retries=turn.profile.retries, sleep=services.wait
+            turn.llm or services.llm,
+            request,
+            retries=retries_of(turn, services),
+            sleep=services.wait,
         ) as stream:
             call.stream = stream
             async for step in stream:
@@ -104,6 +109,16 @@ async def think(
     raise ModelError  # the iteration above ends with an answer or an error
 
 
+def retries_of(turn: ActiveTurn, services: TurnServices) -> int:
+    """How often the model is asked again. One that has just failed is asked once if a fallback can go on."""
+    state = services.log.progress.models
+    # guard: fallback-asks-a-failed-model-once
+    is_first = turn.profile.fallback_model and not turn.choice.fallback
+    if is_first and state.unsure_until > time.time():
+        return 0
+    return turn.profile.retries
+
+
 def _request(turn: ActiveTurn, history: History, *, may_call: bool) -> Request:
     return Request(
         model=turn.profile.model,
@@ -125,6 +140,7 @@ class _ModelCall:
 
     services: TurnServices
     turn: ActiveTurn
+    may_call: bool
     stream: retrying.RetryingStream | None = None
     attempt: int = 1
     history: History = History()
@@ -149,9 +165,12 @@ class _ModelCall:
             self.usage_recorded = True  # the attempt has no row and sends no request
             raise
         self.services.traces.begin(self.id)
+        if self.may_call:  # a summary at a limit is the last call of its turn, by whichever model
+            require_choice(self.turn, self.services)
 
     def live_event(self, delta: TextDelta | ThinkingDelta) -> events.Event:
         """The live event of a streamed piece, with its offset in the whole text."""
+        self.turn.shown = True
         if isinstance(delta, TextDelta):
             offset, self.text_length = self.text_length, self.text_length + len(delta.text)
             return events.TextStreamed(call_id=self.id, offset=offset, text=delta.text)

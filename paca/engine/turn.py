@@ -27,6 +27,7 @@ from paca.engine.llm.model_errors import (
     TimedOut,
     ToolsUnsupported,
 )
+from paca.engine.model_choice import OWN_MODEL, ModelChoice, OpenModel
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event
@@ -39,6 +40,8 @@ class AgentProfile:
     """The settings of the agent that the engine needs. The engine never sees database rows.
 
     ``unattended``: no person waits for the answer in the conversation, as after an assignment.
+    ``fallback_model`` goes on where the agent's model fails; empty for none. ``effort_steps`` is the step limit of the
+    message's effort, in place of the agent's.
     """
 
     name: str
@@ -56,6 +59,8 @@ class AgentProfile:
     context_window: int | None = None
     compact_at: float = 0.7
     compaction_model: str = ""
+    fallback_model: str = ""
+    effort_steps: int | None = None
     retries: int = 3
     command_timeout_seconds: float = 60
     approval: str = ApprovalPolicy.AUTO
@@ -70,6 +75,9 @@ class ActiveTurn:
     ``started_at`` is the start of the turn on the monotonic clock. ``pause_asked_by`` is the name
     of the person who asked for a pause, else empty. ``next_call`` is what the next model call may take at most, if
     there is a budget that it counts against.
+    ``choice`` is the model that answers, with its ``llm`` and ``compaction_llm``; without them those of the services.
+    ``key_owner`` is the member whose own key is used, empty if it is another key. ``shown``: people have seen a piece
+    of the present model call's answers.
     """
 
     profile: AgentProfile
@@ -78,6 +86,11 @@ class ActiveTurn:
     seen_files: dict[str, str] = field(default_factory=dict)
     pause_asked_by: str = ""
     next_call: Amounts = NOTHING
+    choice: ModelChoice = OWN_MODEL
+    llm: LLM | None = None
+    compaction_llm: LLM | None = None
+    key_owner: str = ""
+    shown: bool = False
 
     def call_started(
         self, call_id: str, *, model: str = "", attempt: int = 1, purpose: str = "turn"
@@ -268,6 +281,7 @@ class TurnServices(ToolServices):
     ``open_tasks`` gives the open tasks of the agent as a text for its model, empty if there are none.
     ``lend_slot`` is a context in which the turn only waits, and others use its place on the worker.
     ``traces`` records the model calls, if the conversation is traced.
+    ``open_model`` opens the model of another choice than the agent's own; None if there is no other.
     ``ends_run`` are errors of a tool after which the run cannot go on: it is unknown whether the call took
     effect, so it gets no result.
     """
@@ -280,6 +294,7 @@ class TurnServices(ToolServices):
     open_tasks: Callable[[], Awaitable[str]] | None = None
     traces: CallTraces = NoCallTraces()
     ends_run: tuple[type[Exception], ...] = ()
+    open_model: OpenModel | None = None
 
     async def wait(self, seconds: float) -> None:
         """Wait, and let others work meanwhile. It may take longer until the turn can go on."""

@@ -31,11 +31,11 @@ member_mentioned = Signal()
 project_changed = Signal()
 
 # A model is about to be called outside a conversation, so that its cost is counted all the same.
-# Arguments: call_id, agent, purpose (of ModelCallPurpose).
+# Arguments: call_id, agent, purpose (of ModelCallPurpose), asked (optional: its model and base_url, else the agent's).
 model_call_started = Signal()
 
 # Such a call has ended. Arguments: call_id, agent, usage (what the engine counted; None if the model was not
-# asked), failed.
+# asked), failed, asked (as above).
 model_call_ended = Signal()
 
 # The API shows tasks. A receiver returns {task id: agent state}, for those that an agent works on.

@@ -177,16 +177,23 @@ def execute(credential: Credential, conversation_id: UUID, command: Command) -> 
 
 
 def _message(access: ConversationAccess, command: MessageCommand) -> dict[str, Any]:
-    return _send(access, command.text, command.on_busy, command.client_id)
+    return _send(access, command, command.on_busy)
 
 
 def _interrupt(access: ConversationAccess, command: InterruptCommand) -> dict[str, Any]:
-    return _send(access, command.text, "interrupt", command.client_id)
+    return _send(access, command, "interrupt")
 
 
-def _send(access: ConversationAccess, text: str, on_busy: str, client_id: str) -> dict[str, Any]:
+def _send(
+    access: ConversationAccess, command: MessageCommand | InterruptCommand, on_busy: str
+) -> dict[str, Any]:
     sent = services.send(
-        access.conversation, text=text, by=access.member, on_busy=on_busy, client_id=client_id
+        access.conversation,
+        text=command.text,
+        by=access.member,
+        on_busy=on_busy,
+        client_id=command.client_id,
+        effort=command.effort,
     )
     return {
         "conversation": str(sent.conversation_id),

@@ -95,16 +95,18 @@ class Command(BaseModel):
 
 
 class MessageCommand(Command):
-    """A message to the agent; ``on_busy`` says what happens to it while the agent works."""
+    """A message to the agent; ``on_busy`` says what happens to it while the agent works, ``effort`` how hard it tries."""
 
     text: str
     on_busy: Literal["queue", "interrupt", "reject"] = "queue"
+    effort: Literal["", "quick", "standard", "determined"] = ""
 
 
 class InterruptCommand(Command):
     """End the running turn and begin the next one with this text."""
 
     text: str
+    effort: Literal["", "quick", "standard", "determined"] = ""
 
 
 class WithdrawCommand(Command):

@@ -1,41 +1,108 @@
-"""Opens the models of the agent for a turn."""
+"""Opens the models of the agent for a turn: its own, that of an effort, the fallback, and that of summaries."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 
-from paca.engine.llm.base import LLM
+from paca.agents import encryption
+from paca.engine.llm.base import LLM, Chunk, Request
 from paca.engine.llm.key_mask import masked
-from paca.engine.llm.model_errors import ModelMisconfigured
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
-from paca.worker.assembly import AssembledTurn
+from paca.engine.model_choice import ModelChoice, OpenedModel
+from paca.engine.turn import AgentProfile
 
 logger = logging.getLogger(__name__)
 
 
-def open_llm_of(turn: AssembledTurn) -> LLM:
-    """The client of the agent's model, wrapped if its tool calls are written as text."""
-    llm = _open(turn, turn.profile.model)
-    return TextCallingLLM(llm) if turn.profile.text_tool_calls else llm
+@dataclass(frozen=True, slots=True)
+class ModelSetup:
+    """What one of the agent's models is asked with, and its key."""
+
+    profile: AgentProfile
+    encrypted_key: str
+
+    @property
+    def api_key(self) -> str:
+        """The key in the clear, decrypted only when it is used. Raises ``SecretUnreadable``."""
+        return encryption.decrypt(self.encrypted_key) if self.encrypted_key else ""
 
 
-def open_compaction_llm_of(turn: AssembledTurn) -> LLM | None:
-    """The client of the model that writes summaries, with the agent's key and base URL.
+@dataclass(frozen=True, slots=True)
+class AgentModels:
+    """All models that may answer in a turn. ``efforts`` has the profiles of those efforts that the agent sets.
+
+    To give the agent a model for another role, add it as ``compaction_llm`` is added in ``_open``.
+    """
+
+    own: ModelSetup
+    efforts: dict[str, AgentProfile] = field(default_factory=dict)
+    fallback: ModelSetup | None = None
+    _opened: dict[ModelChoice, OpenedModel] = field(default_factory=dict)
+
+    def open(self, choice: ModelChoice) -> OpenedModel:
+        """The client of the chosen model, with its profile; opened once in a turn.
+
+        An own model that cannot be opened is one that refuses each request, if there is a fallback. Raises
+        ``ModelMisconfigured`` or ``SecretUnreadable`` if there is none, and ``ModelMisconfigured`` for the fallback.
+        """
+        if choice not in self._opened:
+            self._opened[choice] = self._open(choice)
+        return self._opened[choice]
+
+    def _open(self, choice: ModelChoice) -> OpenedModel:
+        setup = self._setup(choice)
+        profile = setup.profile
+        try:
+            api_key = setup.api_key
+            llm = _open(profile, profile.model, api_key)
+        except (ModelMisconfigured, encryption.SecretUnreadable) as error:
+            refusal = ModelMisconfigured(error.detail)
+            if choice.fallback:
+                raise refusal from error
+            if self.fallback is None:
+                raise
+            return OpenedModel(profile, _RefusingLLM(refusal))
+        if profile.text_tool_calls:
+            llm = TextCallingLLM(llm)
+        return OpenedModel(profile, llm, compaction_llm=_open_role(profile, api_key))
+
+    def _setup(self, choice: ModelChoice) -> ModelSetup:
+        if choice.fallback and self.fallback is not None:
+            return self.fallback
+        profile = self.efforts.get(choice.effort, self.own.profile)
+        return ModelSetup(profile, self.own.encrypted_key)
+
+
+def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:
+    """The client of the model for summaries, with the agent's key and base URL.
 
     None if the agent's own model writes them, also if the other one cannot be opened.
     """
-    model = turn.profile.compaction_model
-    if not model:
+    if not profile.compaction_model:
         return None
     try:
-        return _open(turn, model)
+        return _open(profile, profile.compaction_model, api_key)
     except ModelMisconfigured as error:
         logger.warning("the model for summaries cannot be used", extra={"code": error.code})
         return None
 
 
-def _open(turn: AssembledTurn, model: str) -> LLM:
-    profile, api_key = turn.profile, turn.api_key
+def _open(profile: AgentProfile, model: str, api_key: str) -> LLM:
     llm = open_llm(model, base_url=profile.base_url, api_key=api_key, limits=profile.time_limits)
     return masked(llm, api_key)
+
+
+class _RefusingLLM:
+    """A model whose settings cannot work. Each request fails, and the fallback goes on."""
+
+    def __init__(self, error: ModelError) -> None:
+        self._error = error
+
+    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """Raise the error of the settings."""
+        raise self._error
+        yield  # makes it a stream

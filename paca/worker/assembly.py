@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import encryption, prompts
+from paca.agents import prompts
 from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
@@ -22,19 +22,17 @@ from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import join_parts
 from paca.engine.context.skills import SkillSummary
-from paca.engine.llm import own_parameters
-from paca.engine.llm.http_pool import TimeLimits
-from paca.engine.llm.registry import is_own_server
 from paca.engine.turn import AgentProfile
 from paca.events import Event
 from paca.projects.models import Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec
+from paca.worker import model_profiles
+from paca.worker.agent_model import AgentModels, ModelSetup
 from paca.worker.run_log import CachedHistory
 from paca.worker.turn_limits import AGENT_COLUMNS, PROJECT_COLUMNS, limits_of
 
 M = TypeVar("M", bound=Model)
 
-DEFAULT_MAX_TOKENS = 8192
 NO_CONVERSATION = UUID(int=0)
 # Their answers become comments and results. That of ``description_write`` is a text, which may say anything.
 UNATTENDED = (TriggerType.TASK_ASSIGNED, TriggerType.COMMENT_MENTION, TriggerType.EXECUTE)
@@ -55,7 +53,7 @@ class AssembledTurn:
     """Everything that a turn needs from the database, read once when it starts."""
 
     profile: AgentProfile
-    encrypted_key: str
+    models: AgentModels
     cached: CachedHistory
     new_events: list[tuple[int, Event]]
     turn_started_at: datetime
@@ -64,11 +62,6 @@ class AssembledTurn:
     skills: tuple[SkillSummary, ...] = ()
     tools: Sequence[str] | None = None  # those that are switched on; None for all
     is_traced: bool = False
-
-    @property
-    def api_key(self) -> str:
-        """The key in the clear, decrypted only when it is used. Raises ``SecretUnreadable``."""
-        return encryption.decrypt(self.encrypted_key) if self.encrypted_key else ""
 
 
 def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
@@ -90,6 +83,8 @@ _AGENT_COLUMNS = _columns(
     Agent,
     *("id", "name", "handle", "description", "git_name", "git_email"),
     *("model", "base_url", "encrypted_key", "key_last4", "parameters", "text_tool_calls"),
+    *("fallback_model", "fallback_base_url", "fallback_encrypted_key", "fallback_key_last4"),
+    *("fallback_parameters", "fallback_text_tool_calls", "efforts"),
     "tools",
     *("system_prompt", "task_assigned_prompt", "comment_mention_prompt"),
     *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
@@ -155,9 +150,14 @@ def assemble_turn(
         cached = CachedHistory()  # the database is an older copy of what this worker has seen
     spec = _sandbox_spec(conversation, agent, sandbox)
     skills = prompts.read_skills(agent.pk)
+    profile = _profile(rows, spec, skills)
     return AssembledTurn(
-        profile=_profile(rows, spec, skills),
-        encrypted_key=agent.encrypted_key,
+        profile=profile,
+        models=AgentModels(
+            own=ModelSetup(profile, agent.encrypted_key),
+            efforts=model_profiles.of_efforts(agent, profile),
+            fallback=_fallback(agent, profile),
+        ),
         cached=cached,
         new_events=event_log.load_after(conversation.pk, cached.history.seq),
         turn_started_at=turn_started_at,
@@ -176,12 +176,10 @@ def _profile(
     rows: ConversationRows, spec: SandboxSpec, skills: Sequence[SkillSummary]
 ) -> AgentProfile:
     agent = rows.agent
-    parameters = dict(agent.parameters)
     return AgentProfile(
         name=agent.name,
         key_last4=agent.key_last4,
-        model=agent.model,
-        base_url=agent.base_url,
+        **model_profiles.model_fields(agent.model, agent.base_url, agent.parameters),
         demo=agent.is_demo,
         unattended=rows.conversation.trigger_type in UNATTENDED,
         text_tool_calls=agent.text_tool_calls,
@@ -195,14 +193,9 @@ def _profile(
         ),
         limits=limits_of(agent, rows.project),
         approval=agent.approval,
-        max_tokens=parameters.pop("max_tokens", DEFAULT_MAX_TOKENS),
-        parameters=own_parameters.without(parameters),
-        time_limits=own_parameters.time_limits(
-            parameters, time_limits(own_server=is_own_server(agent.model, agent.base_url))
-        ),
-        context_window=parameters.get(own_parameters.CONTEXT_WINDOW),
         compact_at=settings.CONTEXT_COMPACT_AT,
-        compaction_model=_compaction_model(agent),
+        compaction_model=model_profiles.compaction_model(agent, agent.model),
+        fallback_model=agent.fallback_model,
         retries=settings.LLM_MAX_RETRIES,
         command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,
         sandbox_memory_mib=spec.limits.memory_mib,
@@ -210,30 +203,9 @@ def _profile(
     )
 
 
-def _compaction_model(agent: Agent) -> str:
-    """The model that writes summaries; empty for the agent's own.
-
-    It gets the agent's key, so it is always one of the same provider, at the same base URL.
-    """
-    own: str = agent.parameters.get(own_parameters.COMPACTION_MODEL) or ""
-    chosen = own or ("" if agent.base_url else settings.COMPACTION_MODEL)
-    # guard: compaction-model-of-the-same-provider
-    if chosen.partition("/")[0] != agent.model.partition("/")[0] or chosen == agent.model:
-        return ""
-    return chosen
-
-
-def time_limits(*, own_server: bool) -> TimeLimits:
-    """The time limits of the installation for one attempt of a model, in seconds."""
-    first, gap, total = settings.LOCAL_LLM_SECONDS if own_server else settings.LLM_SECONDS
-    return TimeLimits(
-        connect=settings.LLM_CONNECT_SECONDS,
-        first_token=first,
-        gap=gap,
-        total=total,
-        loading=settings.LLM_LOADING_SECONDS,
-        own_server=own_server,
-    )
+def _fallback(agent: Agent, own: AgentProfile) -> ModelSetup | None:
+    profile = model_profiles.of_fallback(agent, own)
+    return ModelSetup(profile, agent.fallback_encrypted_key) if profile else None
 
 
 def default_sandbox_spec() -> SandboxSpec:

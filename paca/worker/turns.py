@@ -21,12 +21,12 @@ from paca.conversations.store import Fenced, Lease
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.call_traces import NoCallTraces
 from paca.engine.loop import run_until_done
+from paca.engine.model_choice import OWN_MODEL
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, person_wait, run_errors, turn_end
-from paca.worker.agent_model import open_compaction_llm_of, open_llm_of
 from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
 from paca.worker.control_protocol import (
@@ -233,17 +233,19 @@ class ConversationRun:
         try:
             database, agent_id = self._resources.database, self._claimed.rows.agent.pk
             self._traces.turn = self._turn_number
+            opened = turn.models.open(OWN_MODEL)
             services = TurnServices(
                 log,
                 sandbox,
-                open_llm_of(turn),
+                opened.llm,
                 FullOutputStore(database),
                 functools.partial(database.call, read_limits, agent_id),
                 self._lend_slot,
-                compaction_llm=open_compaction_llm_of(turn),
+                compaction_llm=opened.compaction_llm,
                 open_tasks=functools.partial(read_open_tasks, self._project_access),
                 traces=self._traces if turn.is_traced else NoCallTraces(),
                 ends_run=(Fenced, *database_errors.UNAVAILABLE_ERRORS),
+                open_model=turn.models.open,
             )
             if self._request is None:
                 self._engine = asyncio.create_task(run_until_done(active, services))

@@ -12,7 +12,7 @@ from paca.engine.llm import own_parameters
 from paca.engine.llm.anthropic import encoder as anthropic_encoder
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.openai import parameters as openai_parameters
-from paca.worker import assembly
+from paca.worker import model_profiles
 
 ROOT = Path(paca.__file__).parent
 # Pages and the API show these settings; conversations do not use them.
@@ -60,7 +60,7 @@ def test_model_for_summaries_is_one_that_may_get_the_key_of_the_agent(
     settings.COMPACTION_MODEL = of_all
     parameters = {own_parameters.COMPACTION_MODEL: own} if own else {}
     agent = Agent(model="openai/large", base_url=base_url, parameters=parameters)
-    assert assembly._compaction_model(agent) == used
+    assert model_profiles.compaction_model(agent, agent.model) == used
     assert own_parameters.without(parameters) == {}
 
 

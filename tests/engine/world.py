@@ -23,6 +23,7 @@ from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
+from paca.engine.model_choice import OpenModel
 from paca.engine.tools.base import AnyTool
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.turn import ActiveTurn, AgentProfile, ToolServices, TurnOutcome, TurnServices
@@ -45,8 +46,9 @@ PROFILE = AgentProfile(
 class World:
     """One conversation with its agent. The arguments are the replies of the model.
 
-    ``tools`` are more tools than those of the workspace, and ``off`` those that are switched off. ``llm`` answers in place of the replies, and
-    ``compaction_llm`` writes the summaries.
+    ``tools`` are more tools than those of the workspace, and ``off`` those that are switched off. ``llm`` answers in
+    place of the replies, and ``compaction_llm`` writes the summaries. ``open_model`` opens the models of other choices,
+    and ``key_owner`` is the member whose own key the turn uses.
     """
 
     def __init__(
@@ -59,11 +61,15 @@ class World:
         ends_run: tuple[type[Exception], ...] = (),
         llm: Any = None,
         compaction_llm: Any = None,
+        open_model: OpenModel | None = None,
+        key_owner: str = "",
         **profile: Any,
     ) -> None:
         self.log = ListLog()
         self.llm = llm or ScriptedLLM(replies)
         self.compaction_llm = compaction_llm
+        self.open_model = open_model
+        self.key_owner = key_owner
         self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
         self.profile = replace(PROFILE, **profile)
         self._toolbox = Toolbox([*workspace_tools(), *people_tools(), *tools], off=off)
@@ -82,22 +88,22 @@ class World:
 
     # --- what people do ---------------------------------------------------------------------------
 
-    def send(self, text: str) -> None:
+    def send(self, text: str, **facts: Any) -> None:
         """Write a message. It starts a turn if none runs, and ends the wait for an approval.
 
         An unattended agent gets it as the text of a task.
         """
         trigger = "task_assigned" if self.profile.unattended else "chat_message"
-        self.log.append(events.MessageReceived(text=text, trigger=trigger))
+        self.log.append(events.MessageReceived(text=text, trigger=trigger, **facts))
         if self.waits_for is not None:
             self._supersede("message")
         else:
             self.start()
 
-    async def ask(self, text: str, *replies: Item) -> None:
+    async def ask(self, text: str, *replies: Item, **facts: Any) -> None:
         """Write a message and wait until the conversation is idle."""
         self.llm.replies.extend(replies)
-        self.send(text)
+        self.send(text, **facts)
         await self.wait_until_idle()
 
     async def proceed(self) -> None:
@@ -283,8 +289,11 @@ class World:
             read_limits=self._read_limits,
             compaction_llm=self.compaction_llm,
             ends_run=self._ends_run,
+            open_model=self.open_model,
         )
-        self.turn = turn = ActiveTurn(self.profile, self._toolbox, seen_files=self._seen_files)
+        self.turn = turn = ActiveTurn(
+            self.profile, self._toolbox, seen_files=self._seen_files, key_owner=self.key_owner
+        )
         if self._ended_by is None:
             self._engine = asyncio.create_task(run_until_done(turn, services))
             await asyncio.wait({self._engine})

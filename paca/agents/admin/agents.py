@@ -65,6 +65,11 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         labels = {
             "base_url": "Base URL",
             "text_tool_calls": "Tool calls as text",
+            "fallback_model": "Fallback model",
+            "fallback_base_url": "Base URL of the fallback",
+            "fallback_parameters": "Parameters of the fallback",
+            "fallback_text_tool_calls": "Tool calls as text of the fallback",
+            "efforts": "Efforts",
             "task_assigned_prompt": "When a task is assigned",
             "comment_mention_prompt": "When it is mentioned",
             "chat_message_prompt": "In a chat",
@@ -115,6 +120,12 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
     def clean_parameters(self) -> Any:
         return self.cleaned_data["parameters"] or {}
 
+    def clean_fallback_parameters(self) -> Any:
+        return self.cleaned_data["fallback_parameters"] or {}
+
+    def clean_efforts(self) -> Any:
+        return self.cleaned_data["efforts"] or {}
+
     def clean(self) -> dict[str, Any]:
         # Does not call super(), which would make the form check the constraints. The services
         # check them too, with better messages.
@@ -129,6 +140,10 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             return
         errors = agents.find_errors(self.instance, new_key=self.new_key)
         errors["new_llm_key"] = errors.pop("llm_api_key", [])
+        errors["fallback_model"] = [
+            *errors.pop("fallback_model", []),
+            *errors.pop("fallback_api_key", []),
+        ]
         for name, texts in errors.items():
             if texts and name not in self.errors:
                 self.add_error(name if name in self.fields else None, texts)
@@ -160,6 +175,19 @@ class AgentAdmin(ServiceAdmin):
                     "parameters",
                     "text_tool_calls",
                     "tools",
+                ),
+            },
+        ),
+        (
+            "Fallback and effort",
+            {
+                "classes": ["tab"],
+                "fields": (
+                    "fallback_model",
+                    "fallback_base_url",
+                    "fallback_parameters",
+                    "fallback_text_tool_calls",
+                    "efforts",
                 ),
             },
         ),

@@ -16,6 +16,7 @@ from paca.agents import services as agents
 from paca.agents.api.serializers import (
     AgentInput,
     AgentSerializer,
+    CheckQuery,
     ConnectionCheckSerializer,
     to_api_fields,
 )
@@ -103,10 +104,13 @@ class CheckConnection(ProjectView):
     required_permission = "agents:write"
     throttle_classes = (RequestsPerMinute, ConnectionChecksPerMinute)
 
-    @extend_schema(request=None, responses=ConnectionCheckSerializer, tags=["agents"])
+    @extend_schema(
+        parameters=[CheckQuery], request=None, responses=ConnectionCheckSerializer, tags=["agents"]
+    )
     def post(self, request: Request, agent_id: UUID) -> Response:
         """Ask the agent's model for one word. A failed check answers 200 and names the cause."""
-        result = connection_check.run(selectors.get(self.project, agent_id))
+        fallback = CheckQuery.read_query(request).get("model") == "fallback"
+        result = connection_check.run(selectors.get(self.project, agent_id), fallback=fallback)
         return Response(ConnectionCheckSerializer(result).data)
 
 

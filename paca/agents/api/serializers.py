@@ -8,7 +8,7 @@ from rest_framework import serializers
 from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
-from paca.common.api.serializers import InputSerializer
+from paca.common.api.serializers import InputSerializer, QuerySerializer
 
 
 class KeySerializer(serializers.Serializer[Any]):
@@ -16,6 +16,22 @@ class KeySerializer(serializers.Serializer[Any]):
 
     set = serializers.BooleanField(source="has_key")
     last4 = serializers.CharField(source="key_last4")
+
+
+class FallbackKeySerializer(serializers.Serializer[Any]):
+    """The stored API key of the fallback: only whether there is one, and its last four characters."""
+
+    set = serializers.BooleanField(source="has_fallback_key")
+    last4 = serializers.CharField(source="fallback_key_last4")
+
+
+class FallbackSerializer(serializers.Serializer[Any]):
+    """How the fallback model is reached and asked."""
+
+    base_url = serializers.CharField(source="fallback_base_url")
+    key = FallbackKeySerializer(source="*")
+    parameters = serializers.DictField(source="fallback_parameters")
+    text_tool_calls = serializers.BooleanField(source="fallback_text_tool_calls")
 
 
 class PromptsSerializer(serializers.Serializer[Any]):
@@ -66,6 +82,10 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     is_demo = serializers.BooleanField()
     key = KeySerializer(source="*")
     parameters = serializers.DictField()
+    fallback = FallbackSerializer(source="*")
+    efforts = serializers.DictField(
+        help_text="What a message of the effort quick or determined changes."
+    )
     tools = serializers.ListField(
         child=serializers.CharField(),
         allow_null=True,
@@ -92,6 +112,9 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "key",
             "parameters",
             "text_tool_calls",
+            "fallback_model",
+            "fallback",
+            "efforts",
             "tools",
             "approval",
             "tracing",
@@ -115,6 +138,14 @@ class ConnectionCheckSerializer(serializers.Serializer[Any]):
     models = serializers.ListField(
         child=serializers.CharField(),
         help_text="The models that the base URL offers, if it lists them.",
+    )
+
+
+class CheckQuery(QuerySerializer):
+    """Which model of the agent is asked."""
+
+    model = serializers.ChoiceField(
+        choices=["own", "fallback"], required=False, help_text="own if not given."
     )
 
 
@@ -186,6 +217,14 @@ class GitInput(InputSerializer):
     email = serializers.CharField(source="git_email", required=False)
 
 
+class FallbackInput(InputSerializer):
+    """How the fallback model is reached and asked."""
+
+    base_url = serializers.CharField(source="fallback_base_url", required=False, allow_blank=True)
+    parameters = serializers.DictField(source="fallback_parameters", required=False)
+    text_tool_calls = serializers.BooleanField(source="fallback_text_tool_calls", required=False)
+
+
 class AgentInput(InputSerializer):
     """The input to make or change an agent. The service checks limits and uniqueness."""
 
@@ -213,6 +252,24 @@ class AgentInput(InputSerializer):
     text_tool_calls = serializers.BooleanField(
         required=False,
         help_text="For a model that cannot call tools: it writes its calls as text, and Paca runs them.",
+    )
+    fallback_model = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="Answers where the model fails before it has shown anything; provider/model, empty for none.",
+    )
+    fallback = FallbackInput(source="*", required=False)
+    fallback_api_key = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_KEY_CHARACTERS,
+        write_only=True,
+        help_text=f"The key of the fallback. Never shown again. {UNCHANGED_KEY} keeps the stored one, empty deletes it.",
+    )
+    efforts = serializers.DictField(
+        required=False,
+        help_text='What a message of an effort changes, such as {"quick": {"model": "provider/small"}, "determined":'
+        ' {"effort": "high", "steps": 200}}. Standard is the agent as it is.',
     )
     tools = serializers.ListField(
         child=serializers.CharField(max_length=100),

@@ -144,6 +144,31 @@ class Agent(BaseModel):
         help_text="For a model that cannot call tools: it writes its calls as text, and Paca runs them.",
     )
 
+    # With defaults of the database: processes of an earlier version do not know these columns.
+    fallback_model = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        max_length=200,
+        validators=[model_validator],
+        help_text="Answers where the model fails before it has shown anything. Empty: the turn pauses or fails.",
+    )
+    fallback_base_url = models.CharField(
+        blank=True, default="", db_default="", max_length=500, validators=[check_base_url]
+    )
+    fallback_encrypted_key = models.TextField(blank=True, default="", db_default="", editable=False)
+    fallback_key_last4 = models.CharField(
+        max_length=4, blank=True, default="", db_default="", editable=False
+    )
+    fallback_parameters = models.JSONField(default=dict, blank=True, db_default={})
+    fallback_text_tool_calls = models.BooleanField(default=False, db_default=False)
+    efforts = models.JSONField(
+        default=dict,
+        blank=True,
+        db_default={},
+        help_text="What a message of the effort quick or determined changes, such as the model or its parameters.",
+    )
+
     tools = models.JSONField(
         null=True,
         blank=True,
@@ -294,6 +319,11 @@ class Agent(BaseModel):
                 name="agent_key_and_its_last_four_go_together",
                 condition=Q(encrypted_key="", key_last4="") | (~Q(encrypted_key="")),
             ),
+            models.CheckConstraint(
+                name="agent_fallback_key_belongs_to_a_fallback",
+                condition=~Q(fallback_model="")
+                | Q(fallback_encrypted_key="", fallback_key_last4=""),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -308,6 +338,11 @@ class Agent(BaseModel):
     def has_key(self) -> bool:
         """Whether an API key is stored."""
         return bool(self.encrypted_key)
+
+    @property
+    def has_fallback_key(self) -> bool:
+        """Whether an API key of the fallback model is stored."""
+        return bool(self.fallback_encrypted_key)
 
     def prompt_of(self, trigger_type: str) -> str:
         """Its own prompt for a trigger type; empty if it has none."""

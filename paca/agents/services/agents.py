@@ -23,6 +23,11 @@ SETTINGS = frozenset(
         "base_url",
         "parameters",
         "text_tool_calls",
+        "fallback_model",
+        "fallback_base_url",
+        "fallback_parameters",
+        "fallback_text_tool_calls",
+        "efforts",
         "tools",
         "system_prompt",
         "task_assigned_prompt",
@@ -69,6 +74,7 @@ def create(
     role: Role,
     by: audit.HasActor | None,
     llm_api_key: str = "",
+    fallback_api_key: str = "",
     agent_type: str = "",
     **config: Any,
 ) -> Agent:
@@ -86,9 +92,9 @@ def create(
         config = {**of_type, **config}
     agent = Agent(project=project)
     _apply(agent, {"name": name, "handle": handle, "model": model, **config})
-    key = llm_api_key.strip()
-    _validate(agent, key)
-    _store_key(agent, key)
+    keys = llm_api_key.strip(), fallback_api_key.strip()
+    _validate(agent, *keys)
+    _store_keys(agent, *keys)
     agent.save()
     audit.record("agent.created", agent, by=by, project_id=project.pk, model=agent.model)
     members.add_agent(project, agent=agent, role=role, by=by)
@@ -103,10 +109,13 @@ def configure(
     *,
     by: audit.HasActor | None,
     llm_api_key: str | None = None,
+    fallback_api_key: str | None = None,
     role: Role | None = None,
     **changes: Any,
 ) -> Agent:
     """Change the given settings. A key of ``***`` or None keeps the stored key, an empty one deletes it.
+
+    The key of the fallback goes with the fallback.
 
     Raises ``AgentIsRetired``, ``Invalid`` with the errors of each setting or if the role is of another
     project, and ``ConfigurationError`` if the key cannot be encrypted with ENCRYPTION_KEY.
@@ -115,10 +124,12 @@ def configure(
         raise AgentIsRetired
     before = Agent.objects.get(pk=agent.pk)
     _apply(agent, changes)
-    key = _key_to_store(llm_api_key)
-    _validate(agent, key)
-    if key is not None:
-        _store_key(agent, key)
+    keys = _key_to_store(llm_api_key), _key_to_store(fallback_api_key)
+    # guard: fallback-key-goes-with-the-fallback
+    if not agent.fallback_model:
+        keys = keys[0], ""
+    _validate(agent, *keys)
+    _store_keys(agent, *keys)
     agent.save()
     _record_changes(before, agent, by=by)
     if role is not None and role.pk != agent.member.role_id:
@@ -136,8 +147,9 @@ def retire(agent: Agent, *, by: audit.HasActor | None) -> None:
         raise NotFound
     members.end_membership(agent.member, by=by)
     agent.deleted_at = timezone.now()
-    agent.encrypted_key = agent.key_last4 = ""
-    agent.save(update_fields=["deleted_at", "encrypted_key", "key_last4", "updated_at"])
+    _store_keys(agent, "", "")
+    columns = ("encrypted_key", "key_last4", "fallback_encrypted_key", "fallback_key_last4")
+    agent.save(update_fields=["deleted_at", *columns, "updated_at"])
     audit.record("agent.retired", agent, by=by, project_id=agent.project_id)
 
 
@@ -155,6 +167,8 @@ def _apply(agent: Agent, changes: dict[str, Any]) -> None:
     agent.handle = normalize_handle(agent.handle)
     agent.model = agent.model.strip()
     agent.base_url = agent.base_url.strip()
+    agent.fallback_model = agent.fallback_model.strip()
+    agent.fallback_base_url = agent.fallback_base_url.strip()
     agent.tools = _chosen_tools(agent.tools)
 
 
@@ -174,14 +188,17 @@ def _key_to_store(given: str | None) -> str | None:
     return None if key == UNCHANGED_KEY else key
 
 
-def _store_key(agent: Agent, key: str) -> None:
-    agent.encrypted_key = encryption.encrypt(key) if key else ""
-    # Four characters would reveal too much of a short key, and say nothing of a JSON object.
-    agent.key_last4 = key[-4:] if len(key) >= 12 and not key.startswith("{") else ""
+def _store_keys(agent: Agent, key: str | None, fallback_key: str | None) -> None:
+    """Store the key of the model and that of the fallback; None keeps the stored one."""
+    if key is not None:
+        agent.encrypted_key, agent.key_last4 = encryption.sealed(key)
+    if fallback_key is not None:
+        agent.fallback_encrypted_key, agent.fallback_key_last4 = encryption.sealed(fallback_key)
 
 
-def _validate(agent: Agent, new_key: str | None) -> None:
-    if errors := checks.find_errors(agent, new_key=new_key):
+def _validate(agent: Agent, new_key: str | None, new_fallback_key: str | None) -> None:
+    errors = checks.find_errors(agent, new_key=new_key, new_fallback_key=new_fallback_key)
+    if errors:
         raise Invalid(fields=errors)
 
 
@@ -189,5 +206,7 @@ def _record_changes(before: Agent, agent: Agent, *, by: audit.HasActor | None) -
     changed = sorted(f for f in SETTINGS if getattr(before, f) != getattr(agent, f))
     if before.encrypted_key != agent.encrypted_key:
         changed.append("llm_api_key")
+    if before.fallback_encrypted_key != agent.fallback_encrypted_key:
+        changed.append("fallback_api_key")
     if changed:
         audit.record("agent.configured", agent, by=by, project_id=agent.project_id, fields=changed)

@@ -1,5 +1,7 @@
 """Validates the settings of an agent, with an error message for each field."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,26 +20,81 @@ Errors = dict[str, list[str]]
 MAX_KEY_CHARACTERS = 8000
 
 
-def find_errors(agent: Agent, *, new_key: str | None = None) -> Errors:
-    """The errors by field. ``new_key`` is the key that is about to be stored; None if none is."""
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """A model of an agent with the server and the key that it is reached by."""
+
+    model: str
+    base_url: str
+    encrypted_key: str
+
+    @property
+    def destination(self) -> tuple[str, str]:
+        """The provider and the server that receive the key."""
+        return destination_of(self.model, self.base_url)
+
+
+def _own(agent: Agent) -> _Connection:
+    return _Connection(agent.model, agent.base_url, agent.encrypted_key)
+
+
+def _fallback(agent: Agent) -> _Connection:
+    return _Connection(agent.fallback_model, agent.fallback_base_url, agent.fallback_encrypted_key)
+
+
+def find_errors(
+    agent: Agent, *, new_key: str | None = None, new_fallback_key: str | None = None
+) -> Errors:
+    """The errors by field. A new key is about to be stored; None if none is."""
     errors: Errors = {}
     if found := model_parameters.find_errors(agent.parameters):
         errors["parameters"] = found
     elif error := _check_compaction_model(agent):
         errors["parameters"] = [error]
+    if (found := model_parameters.find_errors_of_efforts(agent.efforts)) or (
+        found := _check_models_of_efforts(agent)
+    ):
+        errors["efforts"] = found
     for field, error in (
         ("tools", _check_tools(agent.tools)),
         ("model", _check_model(agent.model, agent.base_url)),
         ("handle", _check_handle(agent)),
-        ("llm_api_key", _check_key(agent, new_key)),
+        ("llm_api_key", _check_key(agent, _own, new_key)),
     ):
         if error:
             errors[field] = [error]
+    errors |= _find_errors_of_fallback(agent, new_fallback_key)
     try:
         validation.check(agent)
     except Invalid as invalid:
         errors.update(invalid.fields)
     return errors
+
+
+def _find_errors_of_fallback(agent: Agent, new_key: str | None) -> Errors:
+    """The errors of the fallback, or of what is set without one."""
+    if not agent.fallback_model:
+        given = agent.fallback_base_url or agent.fallback_parameters or new_key
+        return {"fallback_model": ["Name the model of the fallback."]} if given else {}
+    errors: Errors = {}
+    if error := _check_fallback_model(agent):
+        errors["fallback_model"] = [error]
+    if found := model_parameters.find_errors(
+        agent.fallback_parameters, without=(model_parameters.COMPACTION_MODEL,)
+    ):
+        errors["fallback_parameters"] = found
+    if error := _check_key(agent, _fallback, new_key):
+        errors["fallback_api_key"] = [error]
+    return errors
+
+
+def _check_fallback_model(agent: Agent) -> str:
+    if agent.fallback_model.startswith("demo/") or agent.model.startswith("demo/"):
+        return "The demo has no fallback and is none: it needs no server."
+    same = (agent.fallback_model, agent.fallback_base_url) == (agent.model, agent.base_url)
+    if same:
+        return "This is the agent's own model at the same address. Choose another one."
+    return _check_model(agent.fallback_model, agent.fallback_base_url)
 
 
 def _check_model(model: str, base_url: str) -> str:
@@ -61,6 +118,21 @@ def _check_compaction_model(agent: Agent) -> str:
     )
 
 
+def _check_models_of_efforts(agent: Agent) -> list[str]:
+    """The errors of models that an effort names: they get the agent's key, so they are of its provider."""
+    provider, errors = agent.model.partition("/")[0], []
+    for effort, changes in agent.efforts.items():
+        chosen = changes.get(model_parameters.MODEL)
+        # guard: effort-gets-no-key-of-another-provider
+        if chosen is not None and chosen.partition("/")[0] != provider:
+            errors.append(
+                f"{effort}: model must be a model of {provider}, like the agent's own, whose key it uses."
+            )
+        elif chosen is not None and (error := _check_model(chosen, agent.base_url)):
+            errors.append(f"{effort}: {error}")
+    return errors
+
+
 def _check_tools(chosen: Any) -> str:
     if chosen is None:
         return ""
@@ -80,24 +152,28 @@ def _check_handle(agent: Agent) -> str:
     return ""
 
 
-def _check_key(agent: Agent, new_key: str | None) -> str:
+def _check_key(
+    agent: Agent, connection_of: Callable[[Agent], _Connection], new_key: str | None
+) -> str:
     """An error if the stored key would be sent to another server than the one it was given for.
 
     Otherwise anybody who may change the base URL could have the key sent to a server of their own.
     """
     if new_key is not None:
-        return _check_form_of_key(new_key)
-    stored = Agent.objects.filter(pk=agent.pk).exclude(encrypted_key="").first()
-    if stored is None or _destination(stored) == _destination(agent):
+        return check_form_of_key(new_key)
+    row = Agent.objects.filter(pk=agent.pk).first()
+    stored, new = connection_of(row) if row else None, connection_of(agent)
+    if stored is None or not stored.encrypted_key or stored.destination == new.destination:
         return ""
-    server = urlsplit(stored.base_url).netloc or _destination(stored)[0]
+    server = urlsplit(stored.base_url).netloc or stored.destination[0]
     text = f"Type the key again: the stored one was given for {server} and is not sent elsewhere."
-    if registry.is_own_server(agent.model, agent.base_url):
+    if registry.is_own_server(new.model, new.base_url):
         text += " If the new server needs no key, switch Delete the stored key on; by the API, send an empty key."
     return text
 
 
-def _check_form_of_key(key: str) -> str:
+def check_form_of_key(key: str) -> str:
+    """An error if the text cannot be a key; empty if it can."""
     if key.startswith("{"):
         try:
             Credentials.parse("this model", key)
@@ -109,7 +185,7 @@ def _check_form_of_key(key: str) -> str:
     return ""
 
 
-def _destination(agent: Agent) -> tuple[str, str]:
-    """The provider and the server that receive the key."""
-    url = urlsplit(agent.base_url)
-    return agent.model.partition("/")[0], f"{url.scheme}://{url.netloc}"
+def destination_of(model: str, base_url: str) -> tuple[str, str]:
+    """The provider and the server that receive the key of this model."""
+    url = urlsplit(base_url)
+    return model.partition("/")[0], f"{url.scheme}://{url.netloc}"

@@ -10,6 +10,7 @@ from paca.common.api.serializers import InputSerializer
 from paca.conversations import event_log
 from paca.conversations.models import ConversationStatus
 from paca.conversations.services import ON_BUSY_CHOICES
+from paca.engine.model_choice import EFFORTS
 
 # The same pattern as on the socket: a message sent over both with one id is stored once.
 CLIENT_ID = r"^[A-Za-z0-9_.:-]{1,100}\Z"
@@ -35,6 +36,12 @@ class MessageInput(InputSerializer):
         trim_whitespace=False,
         help_text="Your own id of the message; sent twice, it is one message.",
         error_messages={"invalid": "1 to 100 letters, digits and . _ : -"},
+    )
+    effort = serializers.ChoiceField(
+        choices=EFFORTS,
+        required=False,
+        help_text="How hard the agent tries: quick and determined are what its settings make of them, standard is the"
+        " agent as it is. Of the messages that one turn answers the strongest counts.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from paca.conversations.services.inbox import (
 )
 from paca.conversations.services.lifecycle import stop
 from paca.conversations.services.titles import printable, title_from
+from paca.engine.model_choice import EFFORTS
 from paca.projects.models import Member
 
 MAX_MESSAGE_CHARACTERS = 100_000
@@ -73,6 +74,7 @@ def start_chat(
     by: Member,
     source: str = "api",
     client_id: str = "",
+    effort: str = "",
     conversation_id: UUID | None = None,
     plan: bool | None = None,
 ) -> MessageReceipt:
@@ -97,6 +99,7 @@ def start_chat(
         text=text,
         source=source,
         client_id=client_id,
+        effort=effort,
         conversation_id=conversation_id,
         plan=plan,
     )
@@ -109,6 +112,7 @@ def start_next_conversation(
     text: str,
     source: str = "api",
     client_id: str = "",
+    effort: str = "",
     conversation_id: UUID | None = None,
     plan: bool | None = None,
 ) -> MessageReceipt:
@@ -118,7 +122,14 @@ def start_next_conversation(
     """
     check_agent_available(session.agent)
     conversation = _create_conversation(session, conversation_id, plan=plan)
-    return send(conversation, text=text, by=session.member, source=source, client_id=client_id)
+    return send(
+        conversation,
+        text=text,
+        by=session.member,
+        source=source,
+        client_id=client_id,
+        effort=effort,
+    )
 
 
 def _create_conversation(
@@ -150,16 +161,21 @@ def send(
     on_busy: str = "queue",
     source: str = "api",
     client_id: str = "",
+    effort: str = "",
 ) -> MessageReceipt:
     """Store a message to the agent. A running turn reads it at its next step; else a new turn does.
 
-    The same ``client_id`` of the same person is one message. Raises ``Invalid`` for an empty or too
-    long text or an unknown ``on_busy``, ``ConversationBusy`` with ``on_busy="reject"`` while a turn
+    The same ``client_id`` of the same person is one message. ``effort`` is quick, standard or determined; empty is
+    standard. Raises ``Invalid`` for an empty or too long text or an unknown ``on_busy`` or ``effort``, ``ConversationBusy`` with ``on_busy="reject"`` while a turn
     runs, ``SubjectDeleted``, and what ``check_agent_available`` raises.
     """
     check_text(text)
     if on_busy not in ON_BUSY_CHOICES:
         raise Invalid(f"on_busy must be one of {', '.join(ON_BUSY_CHOICES)}.")
+    # guard: effort-of-a-message-is-known
+    if effort and effort not in EFFORTS:
+        known = f"It must be one of {', '.join(EFFORTS)}."
+        raise Invalid(f"The effort is not known. {known}", fields={"effort": [known]})
     current = lock(conversation)
     key = _idempotency_key(by, client_id)
     if key and (earlier := _earlier_receipt(source, key, conversation=current)):
@@ -175,6 +191,7 @@ def send(
         author_name=by.name,
         client_id=client_id,
         on_busy=on_busy,
+        effort=effort,
     )
     event_seq = add_message(
         current,

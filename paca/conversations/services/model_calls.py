@@ -4,6 +4,7 @@ The store writes the rows of a conversation.
 """
 
 from datetime import timedelta
+from typing import Protocol
 from uuid import UUID
 
 from django.db.models import OuterRef, Subquery
@@ -18,32 +19,47 @@ from paca.engine.llm.prices import cost_usd
 LOST_AFTER = timedelta(minutes=10)
 
 
-def begin(call_id: UUID, *, agent: Agent, purpose: str) -> None:
+class AskedModel(Protocol):
+    """A model and the server that it is asked at, such as an ``Agent``."""
+
+    model: str
+    base_url: str
+
+
+def begin(call_id: UUID, *, agent: Agent, purpose: str, asked: AskedModel | None = None) -> None:
     """Store that this model call begins, before its request is sent. Raises ``ValueError`` for an unknown purpose."""
     ModelCall.objects.create(
         id=call_id,
         project_id=agent.project_id,
         agent=agent,
         purpose=ModelCallPurpose(purpose),
-        model=agent.model,
+        model=(asked or agent).model,
         started_at=timezone.now(),
     )
 
 
-def end(call_id: UUID, *, agent: Agent, usage: Usage | None, failed: bool) -> None:
+def end(
+    call_id: UUID,
+    *,
+    agent: Agent,
+    usage: Usage | None,
+    failed: bool,
+    asked: AskedModel | None = None,
+) -> None:
     """Store how the call ended and what it cost. A call without ``usage`` was not made, and its row goes."""
     row = ModelCall.objects.filter(pk=call_id, status=ModelCallStatus.STARTED)
     if usage is None:
         row.delete()
         return
     told = not usage.estimated
+    model, base_url = (asked or agent).model, (asked or agent).base_url
     row.update(
         status=ModelCallStatus.FAILED if failed else ModelCallStatus.DONE,
         input_tokens=usage.input if told else None,
         output_tokens=usage.output if told else None,
         cache_read_tokens=usage.cache_read if told else None,
         cache_write_tokens=usage.cache_write if told else None,
-        cost_usd=cost_usd(agent.model, usage, base_url=agent.base_url) if told else None,
+        cost_usd=cost_usd(model, usage, base_url=base_url) if told else None,
         finished_at=timezone.now(),
     )
 

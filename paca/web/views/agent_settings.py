@@ -12,7 +12,7 @@ from django.urls import reverse
 from paca.accounts.models import AuditEntry
 from paca.agents import catalogue, context_preview
 from paca.agents import selectors as agents
-from paca.agents.model_parameters import NAMES
+from paca.agents.model_parameters import EFFORT_NAMES, NAMES
 from paca.agents.models import Agent, Skill, SkillFile
 from paca.conversations import budget_report
 from paca.engine.context import trigger_prompts
@@ -28,6 +28,8 @@ MAX_CHANGES_SHOWN = 50
 SECTIONS = (
     ("general", "General", "bot"),
     ("model", "Model", "brain"),
+    ("fallback", "Fallback", "rotate-ccw"),
+    ("effort", "Effort", "sparkles"),
     ("tools", "Tools", "terminal"),
     ("prompts", "Prompts", "message-square"),
     ("skills", "Skills", "file-text"),
@@ -89,6 +91,9 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         roles=_grantable(member),
         parameter_names=", ".join(NAMES),
         parameters_json=json.dumps(agent.parameters) if agent.parameters else "",
+        fallback_json=json.dumps(agent.fallback_parameters) if agent.fallback_parameters else "",
+        efforts_json=json.dumps(agent.efforts, indent=2) if agent.efforts else "",
+        effort_names=", ".join(EFFORT_NAMES),
         limits=_limit_rows(agent),
         day=budget_report.of_day(agent),
         approvals=APPROVALS,

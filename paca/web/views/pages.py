@@ -180,6 +180,7 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
             "retired": found.agent.deleted_at is not None,
             "model": found.agent.model,
             "demo": found.agent.is_demo,
+            "efforts": sorted(found.agent.efforts),
         },
         "me": _person(member),
         "members": [_person(each) for each in selectors.people(member.project)],

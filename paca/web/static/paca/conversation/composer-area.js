@@ -35,7 +35,7 @@ export function composerArea(view) {
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;
   return html`${notes}${composer({
     agent: page.agent.name, busy: isBusy(run), queued, refused: run.refused, jump,
-    facts: facts(run), blocked: page.agent.retired, onSend: view.send,
+    facts: facts(run), blocked: page.agent.retired, efforts: page.agent.efforts ?? [], effort: view.effort, onEffort: view.chooseEffort, onSend: view.send,
     onInput: view.saveDraft, onEditLast: view.editLast, onDismiss: view.dismissRefusal,
   })}`;
 }

@@ -5,12 +5,14 @@ import { icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
 import { sendIntentOf } from "./unsent-words.js";
 
+export const EFFORTS = new Map([["quick", "Quick"], ["standard", "Standard"], ["determined", "Determined"]]);
+
 /**
  * With `busy` the button queues and its menu interrupts. `queued` is a template above the field, `facts`
- * one at the right of the foot. Callbacks: onSend("queue" or "interrupt"), onInput(), onEditLast(), onDismiss(). The caller reads and empties
+ * one at the right of the foot. `efforts` are those that the agent sets, and `effort` the chosen one. Callbacks: onEffort(name), onSend("queue" or "interrupt"), onInput(), onEditLast(), onDismiss(). The caller reads and empties
  * the textarea.
  */
-export function composer({ agent, busy, queued, refused, facts, blocked, onSend, onInput, onEditLast, onDismiss, jump }) {
+export function composer({ agent, busy, queued, refused, facts, efforts, effort, onEffort, blocked, onSend, onInput, onEditLast, onDismiss, jump }) {
   return html`<div class="composer-wrap">${jump}${refusal(refused, onDismiss)}${queued}
     <form class="composer" aria-label="Message to ${agent}" @submit=${(event) => {
       event.preventDefault();
@@ -20,7 +22,7 @@ export function composer({ agent, busy, queued, refused, facts, blocked, onSend,
         @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend, onEditLast)}></textarea>
       <div class="composer-foot">
         <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>
-        <span class="grow"></span>${facts}${busy ? queueButtons(blocked, onSend) : sendButton(blocked)}
+        ${efforts.length ? effortChoice(efforts, effort, onEffort) : nothing}<span class="grow"></span>${facts}${busy ? queueButtons(blocked, onSend) : sendButton(blocked)}
       </div>
     </form></div>`;
 }
@@ -39,6 +41,13 @@ function refusal(refused, onDismiss) {
     <div><b>Not sent.</b> ${visible(refused.detail)} Your text is in the field.</div>
     <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Dismiss" title="Dismiss"
       @click=${onDismiss}>${icon("x")}</button></div>`;
+}
+
+function effortChoice(efforts, effort, onEffort) {
+  return html`<label class="select-wrap agent-choice"><span class="sr">Effort</span><select class="select input-s"
+    title="Effort of this message and the next ones" @change=${(event) => onEffort(event.target.value)}>${
+    [...EFFORTS].filter(([name]) => name === "standard" || efforts.includes(name)).map(([name, label]) => html`<option
+      value=${name} ?selected=${name === effort}>${label}</option>`)}</select>${icon("chevrons-up-down", "icon-s")}</label>`;
 }
 
 function sendButton(blocked) {

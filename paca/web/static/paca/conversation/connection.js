@@ -103,8 +103,8 @@ export class Connection {
   }
 
   /** Send a message to the agent; `onBusy` is queue or interrupt. It is kept until the server has it. */
-  sendMessage(text, onBusy) {
-    const message = { client_id: newClientId(), text, on_busy: onBusy, at: serverNow().toISOString() };
+  sendMessage(text, onBusy, effort = "") {
+    const message = { client_id: newClientId(), text, on_busy: onBusy, effort, at: serverNow().toISOString() };
     this.#unsent.add(message);
     this.#transmit(this.#keep(message));
   }
@@ -144,8 +144,8 @@ export class Connection {
   }
 
   /** Show a message as pending, and keep its frame until it is confirmed. Gives the frame. */
-  #keep({ client_id: clientId, text, on_busy: onBusy, at }) {
-    const frame = { type: "message", client_id: clientId, text, on_busy: onBusy };
+  #keep({ client_id: clientId, text, on_busy: onBusy, effort = "", at }) {
+    const frame = { type: "message", client_id: clientId, text, on_busy: onBusy, ...(effort && { effort }) };
     this.#unacked.set(clientId, frame);
     this.#store.dispatch({ act: "send", client_id: clientId, text, on_busy: onBusy, at });
     return frame;

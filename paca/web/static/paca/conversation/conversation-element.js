@@ -116,6 +116,12 @@ export class PacaConversation extends PacaElement {
 
   // --- actions of the reader -----------------------------------------------------------------------
 
+  effort = "standard";
+
+  chooseEffort = (name) => {
+    this.effort = name;
+  };
+
   send = (how) => {
     const text = sendable(this.field.value);
     if (!text.trim()) return;
@@ -124,7 +130,7 @@ export class PacaConversation extends PacaElement {
       this.store.dispatch({ act: "refuseText", detail });
       return;
     }
-    this.connection.sendMessage(text, how);
+    this.connection.sendMessage(text, how, this.effort === "standard" ? "" : this.effort);
     this.field.value = "";
     this.unsent.draft = "";
     this.jumpToEnd();

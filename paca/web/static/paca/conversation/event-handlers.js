@@ -347,6 +347,10 @@ export const eventHandlers = new Map(Object.entries({
   "agent.skill.loaded": addNote,
   "agent.instructions.read": addNote,
   "agent.model.noticed": addNote,
+  "agent.model.switched": (draft, frame, data) => {
+    endRetry(draft, { answered: 0 });
+    addNote(draft, frame, data);
+  },
   "agent.sandbox.starting": (draft, frame, { backend }) => {
     draft.sandbox = { backend, at: frame.at };
   },

@@ -165,6 +165,10 @@ const NOTES = new Map(Object.entries({
   "agent.instructions.read": ({ path, text, truncated }) => ({
     look: "fold", icon: "file", fact: `Read ${path} of the workspace${truncated ? ", its beginning" : ""}`, told: text,
   }),
+  "agent.model.switched": ({ from_model: from, to_model: to, cause }) => ({
+    look: "notice", tone: "wait", icon: "circle-alert", fact: `${from} does not answer, so ${to} goes on with this turn.`,
+    more: sentence(cause, "The next turn tries the first model again."),
+  }),
   "agent.model.noticed": ({ code, text }) => ({
     look: "notice", tone: "wait", icon: code === "only_reasoning" ? "brain" : "circle-alert", fact: text,
   }),

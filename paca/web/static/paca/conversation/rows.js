@@ -11,6 +11,7 @@ import { plainRow } from "./plain-row.js";
 import { toolCard } from "./tool-card.js";
 import { groupInWords, outcome, toolOf } from "./tools.js";
 import { costInWords, tokensInWords } from "./usage.js";
+import { EFFORTS } from "./composer.js";
 import { noteInWords, resumeLabel, retryInWords, steps } from "./labels.js";
 
 /** `context`: agent, me, members, model, isOpen(entry), onToggle, prose(key, text, done), acts. */
@@ -97,10 +98,11 @@ function notice({ tone, icon: name, fact, more }, action = nothing) {
 // --- people and the agent's words -----------------------------------------------------------------
 
 function person(row, context) {
-  const { text, at } = row.entry;
+  const { text, at, effort } = row.entry;
   const label = `${authorOf(row, context).name}, ${timeOfDay(at)}`;
+  const hint = effort && effort !== "standard" ? html`<p class="hint">${icon("gauge", "icon-s inl")} ${EFFORTS.get(effort) ?? effort}</p>` : nothing;
   return entry(row, context, {
-    classes: "is-person", label, tools: messageTools(row, context), body: html`<div class="bubble" dir="auto">${readableProse(text)}</div>`,
+    classes: "is-person", label, tools: messageTools(row, context), body: html`<div class="bubble" dir="auto">${readableProse(text)}</div>${hint}`,
   });
 }
 

@@ -56,7 +56,7 @@ class ChatStart {
     this.#setBusy(true);
     try {
       // One idempotency key for one message: if the answer is lost, sending again starts no second chat.
-      const answer = await call("POST", this.#form.dataset.start, { message: this.#sending }, { idempotencyKey: this.#key });
+      const answer = await call("POST", this.#form.dataset.start, this.#message, { idempotencyKey: this.#key });
       this.#goTo(answer.conversation.id ?? answer.conversation);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -64,6 +64,11 @@ class ChatStart {
       this.#restore();
       this.#showError(error.message);
     }
+  }
+
+  get #message() {
+    const effort = this.#form.querySelector("[data-effort]")?.value;
+    return { message: this.#sending, ...(effort && { effort }) };
   }
 
   // The page goes on taking words until the next one is there. They are the next message.
