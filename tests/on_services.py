@@ -94,6 +94,7 @@ LEFT_OUT = {
     "tests/flows/test_budgets.py": SAME_QUERIES,
     "tests/flows/test_compaction.py": SAME_QUERIES,
     "tests/flows/test_demo.py": SAME_QUERIES,
+    "tests/flows/test_fallback.py": SAME_QUERIES,
     "tests/flows/test_docker.py": DOCKER,
     "tests/flows/test_docker_daemon.py": DOCKER,
     "tests/flows/test_docker_starts.py": DOCKER,

@@ -74,7 +74,7 @@ async def think_with_fallback(turn: ActiveTurn, services: TurnServices) -> Recor
 async def _switch(error: ModelError, turn: ActiveTurn, services: TurnServices) -> None:
     """Let the fallback answer from here on. Raises the error, with both causes, if it may not or has failed too."""
     # guard: fallback-never-after-a-shown-token
-    if turn.shown or not turn.profile.fallback_model or isinstance(error, ContextExceeded):
+    if not turn.profile.fallback_model or isinstance(error, ContextExceeded) or turn.shown:
         raise error
     state, first = services.log.progress.models, turn.profile.model
     if turn.choice.fallback:

@@ -127,11 +127,12 @@ def choice_for(turn: ActiveTurn, services: TurnServices) -> ModelChoice:
     """The choice by the log as it is now."""
     state = services.log.progress.models
     owner = turn.key_owner
+    # guard: key-of-a-person-is-for-that-person
+    shared_key = bool(owner) and state.has_other_author(owner)
     return ModelChoice(
         effort=state.effort,
         fallback=bool(state.fallback_since) and bool(turn.profile.fallback_model),
-        # guard: key-of-a-person-is-for-that-person
-        shared_key=bool(owner) and state.has_other_author(owner),
+        shared_key=shared_key,
     )
 
 

@@ -111,10 +111,9 @@ async def think(
 
 def retries_of(turn: ActiveTurn, services: TurnServices) -> int:
     """How often the model is asked again. One that has just failed is asked once if a fallback can go on."""
-    state = services.log.progress.models
-    # guard: fallback-asks-a-failed-model-once
     is_first = turn.profile.fallback_model and not turn.choice.fallback
-    if is_first and state.unsure_until > time.time():
+    # guard: fallback-asks-a-failed-model-once
+    if is_first and services.log.progress.models.unsure_until > time.time():
         return 0
     return turn.profile.retries
 

@@ -43,8 +43,10 @@ PLANS = "tests/engine/approvals/test_plans.py"
 QUESTIONS = "tests/conversations/test_questions_and_plans.py"
 QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
+CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
+MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TODO = "tests/engine/test_todo_list.py"
@@ -670,6 +672,19 @@ MUTANTS = (
         value("()"),
         (f"{COMPACTION}::test_the_newest_result_outlasts_a_refusal_or_is_carried_over_shortened",),
     ),
+    Mutant("fallback-never-after-a-shown-token", last_operand_dropped, (CHOICE,)),
+    Mutant("fallback-reserves-anew", never, (CHOICE,)),
+    Mutant("fallback-of-unknown-price", value("False"), (CHOICE,)),
+    Mutant("fallback-time-may-help-the-first-model", never, (CHOICE,)),
+    Mutant("fallback-asks-a-failed-model-once", never, (CHOICE,)),
+    Mutant("fallback-key-goes-with-the-fallback", never, (MODEL_SETTINGS,)),
+    Mutant("effort-strongest-message-wins", value("self.messages[-1].effort"), (CHOICE,)),
+    Mutant("effort-of-a-message-read-with-the-call", never, (CHOICE,)),
+    Mutant("effort-has-a-step-limit-of-its-own", never, (CHOICE,)),
+    Mutant("effort-gets-no-key-of-another-provider", never, (MODEL_SETTINGS,)),
+    Mutant("effort-has-the-window-of-its-model", never, (MODEL_SETTINGS,)),
+    Mutant("effort-of-a-message-is-known", never, (MODEL_SETTINGS,)),
+    Mutant("key-of-a-person-is-for-that-person", value("False"), (CHOICE,)),
     Mutant(
         "compaction-model-of-the-same-provider",
         never,

@@ -190,6 +190,11 @@ MALFORMED = [
         '{"type": "message", "client_id": "a", "text": "x", "on_busy": "now"}',
         "invalid",
     ),
+    (
+        "an unknown effort",
+        '{"type": "message", "client_id": "a", "text": "x", "effort": "heroic"}',
+        "invalid",
+    ),
     ("a field that has no effect", '{"type": "stop", "client_id": "a", "force": true}', "invalid"),
     (
         "approve without a call",

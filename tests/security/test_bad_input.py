@@ -91,6 +91,45 @@ TABLE: list[tuple[Any, ...]] = [
             ("elsewhere/small", "must be a model of"),
         ]
     ),
+    ("PATCH", ONE, {"fallback_model": "gpt"}, 400, "invalid", "fallback_model", "provider/model"),
+    (
+        "PATCH",
+        ONE,
+        {"fallback_model": "acme/x"},
+        400,
+        "invalid",
+        "fallback_model",
+        "has no fallback",
+    ),
+    ("PATCH", ONE, {"fallback_model": []}, 400, "invalid", "fallback_model", "valid string"),
+    (
+        "PATCH",
+        ONE,
+        {"fallback_api_key": "sk-1"},
+        400,
+        "invalid",
+        "fallback_model",
+        "Name the model",
+    ),
+    ("PATCH", ONE, {"fallback": {"base_url": "x"}}, 400, "invalid", "fallback_model", "Name the"),
+    ("PATCH", ONE, {"fallback": []}, 400, "invalid", "fallback", "Expected"),
+    ("PATCH", ONE, {"fallback": {"temperature": 1}}, 400, "invalid", "fallback.temperature", ""),
+    ("PATCH", ONE, {"efforts": []}, 400, "invalid", "efforts", "Expected a dictionary"),
+    *(
+        ("PATCH", ONE, {"efforts": efforts}, 400, "invalid", "efforts", said)
+        for efforts, said in [
+            ({"standard": {}}, "is no effort that can be set"),
+            ({"heroic": {}}, "is no effort that can be set"),
+            ({"quick": 1}, "quick must be an object"),
+            ({"quick": {"x": 1}}, "x is not known"),
+            ({"quick": {"temperature": 1}}, "temperature is not known"),
+            ({"quick": {"steps": 0}}, "steps must be between"),
+            ({"quick": {"steps": "9"}}, "steps must be a whole number"),
+            ({"quick": {"model": 1}}, "model must be a model"),
+            ({"quick": {"model": "elsewhere/small"}}, "must be a model of"),
+            ({"quick": {"effort": "quick"}}, "effort must be one of"),
+        ]
+    ),
     (
         "PATCH",
         ONE,

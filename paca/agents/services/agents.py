@@ -127,7 +127,7 @@ def configure(
     keys = _key_to_store(llm_api_key), _key_to_store(fallback_api_key)
     # guard: fallback-key-goes-with-the-fallback
     if not agent.fallback_model:
-        keys = keys[0], ""
+        agent.fallback_encrypted_key = agent.fallback_key_last4 = ""
     _validate(agent, *keys)
     _store_keys(agent, *keys)
     agent.save()
