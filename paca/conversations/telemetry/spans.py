@@ -257,8 +257,10 @@ class _Turn:
 
     def _cleaner(self) -> Callable[[str], str]:
         """Removes the secrets of agent and installation, and cuts what is too long."""
-        key = self._conversation.agent.encrypted_key
-        secrets = [*installation_secrets(), *(secrets_of(encryption.decrypt(key)) if key else ())]
+        agent = self._conversation.agent
+        keys = [key for key in (agent.encrypted_key, agent.fallback_encrypted_key) if key]
+        decrypted = [secret for key in keys for secret in secrets_of(encryption.decrypt(key))]
+        secrets = [*installation_secrets(), *decrypted]
 
         def clean(text: str) -> str:
             # guard: spans-hold-no-secrets

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0009_calls_wait_for_approval"),
+        ("agents", "0011_conversations_begin_in_plan_mode"),
         ("projects", "0011_members_may_approve"),
     ]
 
