@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from paca.engine.model_choice import DETERMINED, QUICK
+from paca.engine.model_state import DETERMINED, QUICK
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from paca.engine.approvals.plans import PlanState
 from paca.engine.budgets import NOTHING, SHARED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
-from paca.engine.model_choice import ModelState
+from paca.engine.model_state import ModelState
 from paca.events import Event
 
 WARN_AT_STEPS_LEFT = 2

@@ -27,7 +27,7 @@ from paca.engine.llm.model_errors import (
     TimedOut,
     ToolsUnsupported,
 )
-from paca.engine.model_choice import OWN_MODEL, ModelChoice, OpenModel
+from paca.engine.model_state import OWN_MODEL, ModelChoice
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event
@@ -66,6 +66,22 @@ class AgentProfile:
     approval: str = ApprovalPolicy.AUTO
     sandbox_memory_mib: int = 0
     sandbox_workspace_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A model that can be asked: the settings that it needs, and its client.
+
+    ``compaction_llm`` is the client of the profile's ``compaction_model``; None if the model itself writes summaries.
+    """
+
+    profile: AgentProfile
+    llm: LLM
+    compaction_llm: LLM | None = None
+
+
+# Opens what is chosen.
+OpenModel = Callable[[ModelChoice], OpenedModel]
 
 
 @dataclass(slots=True)

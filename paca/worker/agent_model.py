@@ -12,8 +12,8 @@ from paca.engine.llm.key_mask import masked
 from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
-from paca.engine.model_choice import ModelChoice, OpenedModel
-from paca.engine.turn import AgentProfile
+from paca.engine.model_state import ModelChoice
+from paca.engine.turn import AgentProfile, OpenedModel
 
 logger = logging.getLogger(__name__)
 

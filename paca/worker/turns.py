@@ -21,7 +21,7 @@ from paca.conversations.store import Fenced, Lease
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.call_traces import NoCallTraces
 from paca.engine.loop import run_until_done
-from paca.engine.model_choice import OWN_MODEL
+from paca.engine.model_state import OWN_MODEL
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec

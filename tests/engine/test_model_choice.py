@@ -12,8 +12,8 @@ from paca.engine import fallback
 from paca.engine.budgets import Budget, BudgetScope
 from paca.engine.limits import TurnLimits
 from paca.engine.llm import model_errors
-from paca.engine.model_choice import ModelChoice, ModelState, OpenedModel
-from paca.engine.turn import AgentProfile
+from paca.engine.model_state import ModelChoice, ModelState
+from paca.engine.turn import AgentProfile, OpenedModel
 from tests.engine.world import PROFILE, World
 from tests.support.model_script import calls, fails, says
 from tests.support.scripted_llm import ScriptedLLM

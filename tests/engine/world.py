@@ -23,10 +23,16 @@ from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.model_choice import OpenModel
 from paca.engine.tools.base import AnyTool
 from paca.engine.tools.registry import Toolbox, workspace_tools
-from paca.engine.turn import ActiveTurn, AgentProfile, ToolServices, TurnOutcome, TurnServices
+from paca.engine.turn import (
+    ActiveTurn,
+    AgentProfile,
+    OpenModel,
+    ToolServices,
+    TurnOutcome,
+    TurnServices,
+)
 from paca.events import Event
 from tests.engine.in_memory import FakeSandbox, ListLog
 from tests.engine.provider_rules import violations

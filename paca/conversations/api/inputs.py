@@ -10,7 +10,7 @@ from paca.common.api.serializers import InputSerializer
 from paca.conversations import event_log
 from paca.conversations.models import ConversationStatus
 from paca.conversations.services import ON_BUSY_CHOICES
-from paca.engine.model_choice import EFFORTS
+from paca.engine.model_state import EFFORTS
 
 # The same pattern as on the socket: a message sent over both with one id is stored once.
 CLIENT_ID = r"^[A-Za-z0-9_.:-]{1,100}\Z"

@@ -31,7 +31,7 @@ from paca.conversations.services.inbox import (
 )
 from paca.conversations.services.lifecycle import stop
 from paca.conversations.services.titles import printable, title_from
-from paca.engine.model_choice import EFFORTS
+from paca.engine.model_state import EFFORTS
 from paca.projects.models import Member
 
 MAX_MESSAGE_CHARACTERS = 100_000
