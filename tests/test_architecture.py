@@ -64,6 +64,7 @@ MAY_CROSS = {
     "paca/realtime/database.py": "the sockets' door to the database",
     "paca/worker/thread.py": "the event loop of the worker, in a thread of its own",
     "paca/worker/main.py": "the thread of the lease hands a lost lease to the event loop",
+    "paca/worker/telemetry.py": "ends of turns come from other threads",
     "paca/bus/listener.py": "hints come from other threads",
     "paca/bus/redis/bus.py": "waits for the end of the thread that reads from Redis",
     "paca/ops/uvicorn/server.py": "drains the worker before the server ends",
@@ -273,6 +274,7 @@ def test_env_module_is_imported_by_the_settings_only():
         "paca/agent_settings.py",
         "paca/keep_settings.py",
         "paca/model_settings.py",
+        "paca/telemetry_settings.py",
     }
 
 

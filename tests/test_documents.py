@@ -15,6 +15,7 @@ SETTINGS = (
     "paca/settings.py",
     "paca/agent_settings.py",
     "paca/keep_settings.py",
+    "paca/telemetry_settings.py",
     "paca/model_settings.py",
 )
 

@@ -185,6 +185,7 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
         "me": _person(member),
         "members": [_person(each) for each in selectors.people(member.project)],
         "mayWrite": context["may_write"],
+        "mayReadTraces": permissions.allows(member, "traces:read"),
         "mayApprove": permissions.allows(member, permissions.APPROVE),
         "urls": page_urls(member, found),
     }

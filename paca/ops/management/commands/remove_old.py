@@ -19,6 +19,7 @@ class Command(BaseCommand):
         kinds = (
             ("--workspaces", keep.workspaces, "keep time of files of sandboxes"),
             ("--outputs", keep.outputs, "keep time of full outputs"),
+            ("--traces", keep.traces, "keep time of traced calls"),
             ("--conversations", keep.conversations, "keep time of conversations"),
         )
         for option, default, meaning in kinds:
@@ -30,6 +31,7 @@ class Command(BaseCommand):
             max(0, options["workspaces"]),
             max(0, options["outputs"]),
             max(0, options["conversations"]),
+            max(0, options["traces"]),
         )
         if not options["yes"]:
             for each in retention.find_old_data(keep):

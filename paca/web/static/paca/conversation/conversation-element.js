@@ -12,7 +12,6 @@ import { Store } from "../core/store.js";
 import { composerArea, loadingRow } from "./composer-area.js";
 import { BackgroundEnd } from "./background-end.js";
 import { Connection } from "./connection.js";
-import { lifecycleActions } from "./lifecycle-actions.js";
 import { emptyHistory, historyReducer } from "./history.js";
 import { isBusy, newCache, queue, rows } from "./row-selectors.js";
 import { NEWEST, afterGrowth, extendDown, extendUp, hiddenAbove, visibleRows } from "./row-window.js";
@@ -40,6 +39,8 @@ export class PacaConversation extends PacaElement {
   #markdown = new Map(); // key -> GrowingMarkdown
   #announced = 0;
   #forking; // its actions, once one was used
+  // What the menu does: name -> action. Their module is loaded when the menu is opened.
+  acts = new Proxy({}, { get: (_, name) => async (...given) => (await import("./lifecycle-actions.js")).lifecycleActions(this)[name](...given) });
   panel = null; // the module of the panel, once there is something to show in it
   panelOpen = null; // as the reader wants it; null: where there is room and a list
   phoneView = "chat"; // chat or todo
@@ -55,7 +56,6 @@ export class PacaConversation extends PacaElement {
     this.store = new Store(historyReducer, emptyHistory(known, turn));
     this.store.subscribe((after, before, action) => this.#changed(after.run, before.run, action));
     this.unsent = new UnsentWords(this.page.conversation.id, this.page.me.id);
-    this.acts = lifecycleActions(this);
     this.backgroundEnd = new BackgroundEnd(this);
     this.queueEditing = new QueueEditing(this);
     this.announcer = pageAnnouncer();

@@ -135,8 +135,9 @@ const NOTES = new Map(Object.entries({
   "agent.approval.revoked": ({ by }) => ({
     look: "slim", icon: "shield", fact: `${by || "A person"} took back the approval of the rest: later calls ask again`,
   }),
-  "agent.flags.changed": ({ by, tracing }) => ({
-    look: "slim", icon: "gauge", fact: `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,
+  "agent.flags.changed": ({ by, tracing, plan }) => ({
+    look: "slim", icon: "gauge", fact: tracing == null
+      ? `${by} switched plan mode ${plan ? "on" : "off"}` : `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,
   }),
   "agent.limit.neared": ({ which, left }) => ({
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,

@@ -2,15 +2,9 @@
 
 import { ApiError } from "../core/api.js";
 import { ask, askWords } from "../core/dialog.js";
-import { sizeInWords } from "../core/sizes.js";
+import { filesInWords } from "../core/sizes.js";
 
 const MAX_FOCUS_CHARACTERS = 2000;
-
-/** "12.0 MB of 2.1 GB", as measured when the agent last used them; empty if that is not known. */
-export function filesInWords(workspace) {
-  if (workspace?.bytes == null) return "";
-  return `${sizeInWords(workspace.bytes)} of ${sizeInWords(workspace.limit_bytes)}`;
-}
 
 /** The actions of `view`, the <paca-conversation>. What cannot be undone is asked first. */
 export function lifecycleActions(view) {
@@ -38,6 +32,12 @@ export function lifecycleActions(view) {
         text: `${agent.name} goes on with a summary in place of what came before. It is made after the step that runs, or before the next message is answered. Everything stays readable here.`,
       });
       if (focus !== null) await view.reportErrors(() => view.connection.summarise(focus));
+    },
+
+    /** Open the developer view: events, calls in time, requests and replies. */
+    async trace() {
+      const { openTrace } = await import("../trace/window.js");
+      openTrace(view);
     },
 
     /** Move the conversation to the archive, or back. */

@@ -3,10 +3,10 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
 import { MAX_TITLE_CHARACTERS } from "../core/limits.js";
+import { filesInWords } from "../core/sizes.js";
 import { visible } from "../core/terminal.js";
 import { contextMeter } from "./context-meter.js";
 import { stateOf } from "./labels.js";
-import { filesInWords } from "./lifecycle-actions.js";
 
 const STOPPABLE = new Set(["queued", "running", "waiting"]);
 
@@ -72,6 +72,7 @@ function menu(view) {
       ${separator}
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
+      ${page.mayReadTraces ? item("gauge", "Trace", view.acts.trace) : nothing}
       ${page.mayWrite ? html`${separator}${item("file-text", "Summarise what came before…", view.acts.summarise)}
       ${page.conversation.chat_session_id && !page.agent.retired
         ? item("rotate-ccw", "Start over…", view.acts.clear) : nothing}

@@ -7,3 +7,9 @@ export function sizeInWords(bytes) {
   if (bytes < 1_000_000_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;
   return `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }
+
+/** "12.0 MB of 2.1 GB", as measured when the agent last used them; empty if that is not known. */
+export function filesInWords(workspace) {
+  if (workspace?.bytes == null) return "";
+  return `${sizeInWords(workspace.bytes)} of ${sizeInWords(workspace.limit_bytes)}`;
+}
