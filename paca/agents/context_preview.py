@@ -75,14 +75,14 @@ def preview(
     skills = prompts.read_skills(agent.pk)
     assembled = prompts.assemble(agent, project=project, trigger_type=trigger_type, skills=skills)
     parts = [ContextPart(part.name, part.text) for part in assembled]
-    specs = make_toolbox(library=SkillLibrary(skills), chosen=agent.tools).specs()
+    window = known_window(
+        agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
+    )
+    specs = make_toolbox(library=SkillLibrary(skills), chosen=agent.tools, window=window).specs()
     if agent.text_tool_calls:
         parts.append(ContextPart("tools", describe_tools(specs)))
         specs = ()
     parts += messages
-    window = known_window(
-        agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
-    )
     return ContextPreview(tuple(parts), _described(specs), window)
 
 

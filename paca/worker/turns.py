@@ -22,6 +22,7 @@ from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.call_traces import NoCallTraces
 from paca.engine.loop import run_until_done
 from paca.engine.model_state import OWN_MODEL
+from paca.engine.request_size import window_of
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
@@ -213,6 +214,7 @@ class ConversationRun:
                     self._project_access,
                     SkillLibrary(turn.skills, self._skill_access),
                     chosen=turn.tools,
+                    window=window_of(turn.profile, log.progress),
                 ),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds()

@@ -31,6 +31,8 @@ from tests.support.model_script import calls, fails, says
 from tests.support.scripted_llm import ScriptedLLM
 
 pytestmark = pytest.mark.anyio
+# An agent with a small window has few tools.
+FEW_TOOLS = ("ask_person", "propose_plan", "update_plan", "write_todo_list")
 WINDOW = 8_000
 LONG = "word " * 500  # 2,500 characters
 
@@ -106,7 +108,11 @@ async def test_requests_after_a_summary_begin_with_the_same_bytes():
 
 async def test_old_results_are_left_out_first_and_the_newest_three_stay():
     world = World(
-        *tool_steps(9), says("Done."), commands=any_command("x" * 2500), context_window=WINDOW
+        *tool_steps(9),
+        says("Done."),
+        commands=any_command("x" * 2500),
+        context_window=WINDOW,
+        off=FEW_TOOLS,
     )
     await world.ask("Go")
     assert world.find(events.ContextTrimmed)
@@ -411,7 +417,7 @@ async def test_the_newest_result_outlasts_a_refusal_or_is_carried_over_shortened
 
     log = "First line.\n" + "some words\n" * 500 + "Last line."
     llm = WindowedLLM(answers, window=8_000, tells=tells)
-    world = World(llm=llm, commands={"cat log": log}, context_window=32_000)
+    world = World(llm=llm, commands={"cat log": log}, context_window=32_000, off=FEW_TOOLS)
     talk(world, 9)
     await world.ask("Read the log")
     assert llm.faults == []
@@ -477,7 +483,7 @@ async def test_four_hundred_turns_end_well_in_a_small_window(window, turns):
     world = World(
         llm=llm,
         commands={"ls": "a.txt\n" * 60},
-        off=("write_todo_list",),
+        off=FEW_TOOLS,
         context_window=window,
         system="Be brief.",
     )

@@ -72,6 +72,19 @@ def test_preview_equals_the_request_of_a_run(flow: Flow, text_tool_calls: bool) 
     assert shown["tokens"] == sum(each["tokens"] for each in every)
 
 
+def test_model_with_a_small_window_gets_the_tools_that_work_needs_most(flow: Flow) -> None:
+    agent, by = flow.world.agent, flow.world.owner
+    agents.configure(agent, by=by, parameters={"context_window": 4_096})
+    shown = preview(flow)
+    flow.ask("Hello", [says("Hi.")])
+    named = {name for name, _, _ in tools_of(flow.model.requests[-1].body)}
+    assert {"bash", "edit_file", "update_task"} < named
+    assert named == {tool["name"] for tool in shown["tools"]}
+    assert shown["tokens"] < 0.7 * 4_096
+    agents.configure(agent, by=by, tools=["bash", "search_project"])
+    assert {tool["name"] for tool in preview(flow)["tools"]} == {"bash", "search_project"}
+
+
 def test_switched_off_tools_are_neither_sent_nor_run(flow: Flow) -> None:
     agent, by = flow.world.agent, flow.world.owner
     agents.configure(agent, by=by, tools=["read_project", "list_tasks"])

@@ -1,6 +1,6 @@
 """Serves SmolLM2 by llama.cpp on loopback, in OpenAI's dialect; runs in a venv of its own.
 
-Prints its address, then serves until its standard input ends. ``python serve.py 8192``: the tokens of its window.
+Prints its address, then serves until its standard input ends. ``python serve.py 4096``: the tokens of its window.
 """
 
 import sys

@@ -251,6 +251,13 @@ MUTANTS = (
         ("tests/conversations/test_store.py::test_worker_that_released_its_claim_writes_nothing",),
     ),
     Mutant(
+        "toolbox-fits-a-small-window",
+        removed,
+        (
+            "tests/flows/test_preview.py::test_model_with_a_small_window_gets_the_tools_that_work_needs_most",
+        ),
+    ),
+    Mutant(
         "tools-require-the-lease",
         removed,
         (
