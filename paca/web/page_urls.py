@@ -42,10 +42,9 @@ def any_conversation_url() -> str:
     return _with_words(reverse("conversation", args=[PLACEHOLDER, PLACEHOLDER]), "CONVERSATION")
 
 
-def any_approval_url() -> str:
-    """The API URL of any approval, with PROJECT, CONVERSATION and CALL in place of the ids."""
-    address = reverse("api:conversation-approval", args=[PLACEHOLDER] * 3)
-    return _with_words(address, "CONVERSATION", "CALL")
+def any_conversation_api_url() -> str:
+    """The API URL of any conversation, with PROJECT and CONVERSATION in place of the ids."""
+    return _with_words(reverse("api:conversation", args=[PLACEHOLDER] * 2), "CONVERSATION")
 
 
 def _with_words(address: str, *words: str) -> str:

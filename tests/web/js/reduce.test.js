@@ -226,3 +226,28 @@ test("a call that waits has a card until it is decided, and a line afterwards", 
   const forked = ask(new Log()).add("turn.finished", { number: 1, status: "stopped", reason: "forked" });
   same(after(forked.frames).order.includes("ask:c-1"), false);
 });
+
+test("a question and a plan have a card until they are answered, and the plan ticks", () => {
+  const asked = new Log().begin().add("tool.called", { call_id: "q-1", tool: "ask_person", arguments: {} })
+    .add("question.asked", { call_id: "q-1", question: "Which?", choices: [{ label: "A", description: "" }] })
+    .add("conversation.waiting", { reason: "question" });
+  const { kind, text, choices } = after(asked.frames).entries.get("ask:q-1").ask;
+  same([kind, text, choices.length], ["question", "Which?", 1]);
+  const answered = after(asked.add("question.answered", { call_id: "q-1", text: "A", by: "Mei" }).frames);
+  same([answered.status, answered.order.includes("ask:q-1")], ["running", false]);
+
+  const steps = [{ text: "Look", state: "open" }, { text: "Mend", state: "open" }];
+  const log = new Log().begin().add("flags.changed", { plan: true, by: "Ada" });
+  same(after(log.frames).planMode, true);
+  log.add("plan.proposed", { call_id: "p-1", title: "All", steps: ["Look", "Mend"] });
+  same(after(log.frames).entries.get("ask:p-1").ask.kind, "plan");
+  log.add("plan.decided", { call_id: "p-1", decision: "reject", title: "All", steps });
+  same([after(log.frames).planMode, after(log.frames).plan], [true, null]);
+  log.add("plan.decided", { call_id: "p-2", decision: "approve", title: "All", steps });
+  same([after(log.frames).planMode, after(log.frames).plan.steps.length], [false, 2]);
+  log.add("plan.changed", { call_id: "s", title: "All", steps: [{ text: "Look", state: "done" }] });
+  same(after(log.frames).plan.steps, [{ text: "Look", state: "done" }]);
+  const known = { last_seq: log.frames.length, plan: { title: "All", steps }, plan_mode: true };
+  same(fold(initialState(known), log.frames).plan, known.plan);
+  same(withOlder({ ...fold(initialState(known, 2), log.frames.slice(2)) }, log.frames).planMode, true);
+});

@@ -35,9 +35,16 @@ export function composerArea(view) {
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;
   return html`${notes}${composer({
     agent: page.agent.name, busy: isBusy(run), queued, refused: run.refused, jump,
-    facts: facts(run), blocked: page.agent.retired, efforts: page.agent.efforts ?? [], effort: view.effort, onEffort: view.chooseEffort, onSend: view.send,
+    facts: facts(run), plan: planSwitch(view), blocked: page.agent.retired, efforts: page.agent.efforts ?? [], effort: view.effort, onEffort: view.chooseEffort, onSend: view.send,
     onInput: view.saveDraft, onEditLast: view.editLast, onDismiss: view.dismissRefusal,
   })}`;
+}
+
+/** Whether the agent only reads until its plan is approved. Only who may approve can switch that off. */
+function planSwitch({ run, page, togglePlanMode }) {
+  const title = run.planMode ? "It only reads until you approve its plan" : "Let it only read until you approve its plan";
+  return html`<button type="button" class="btn btn-quiet btn-s plan-switch" aria-pressed=${run.planMode} title=${title}
+    ?disabled=${run.planMode && !page.mayApprove} @click=${togglePlanMode}>${icon("square-kanban")}Plan first</button>`;
 }
 
 function facts({ usage, demo }) {

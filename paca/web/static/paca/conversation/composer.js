@@ -12,7 +12,7 @@ export const EFFORTS = new Map([["quick", "Quick"], ["standard", "Standard"], ["
  * one at the right of the foot. `efforts` are those that the agent sets, and `effort` the chosen one. Callbacks: onEffort(name), onSend("queue" or "interrupt"), onInput(), onEditLast(), onDismiss(). The caller reads and empties
  * the textarea.
  */
-export function composer({ agent, busy, queued, refused, facts, efforts, effort, onEffort, blocked, onSend, onInput, onEditLast, onDismiss, jump }) {
+export function composer({ agent, busy, queued, refused, facts, plan, efforts, effort, onEffort, blocked, onSend, onInput, onEditLast, onDismiss, jump }) {
   return html`<div class="composer-wrap">${jump}${refusal(refused, onDismiss)}${queued}
     <form class="composer" aria-label="Message to ${agent}" @submit=${(event) => {
       event.preventDefault();
@@ -20,7 +20,7 @@ export function composer({ agent, busy, queued, refused, facts, efforts, effort,
     }}>
       <textarea rows="1" dir="auto" aria-label="Message" placeholder="Write to ${agent}" enterkeyhint="send"
         @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend, onEditLast)}></textarea>
-      <div class="composer-foot">
+      <div class="composer-foot">${plan}
         <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>
         ${efforts.length ? effortChoice(efforts, effort, onEffort) : nothing}<span class="grow"></span>${facts}${busy ? queueButtons(blocked, onSend) : sendButton(blocked)}
       </div>

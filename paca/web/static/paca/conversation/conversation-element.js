@@ -38,6 +38,7 @@ export class PacaConversation extends PacaElement {
   #openByKey = new Map(); // key -> open, as the reader wants it
   #markdown = new Map(); // key -> GrowingMarkdown
   #announced = 0;
+  #asks; // the module of the asks, once one waits
   #forking; // its actions, once one was used
   // What the menu does: name -> action. Their module is loaded when the menu is opened.
   acts = new Proxy({}, { get: (_, name) => async (...given) => (await import("./lifecycle-actions.js")).lifecycleActions(this)[name](...given) });
@@ -66,7 +67,7 @@ export class PacaConversation extends PacaElement {
     this.workerWatch.onActivity(this.run.status);
     addEventListener("focus", this.#returned);
     this.connection = this.connect();
-    if (this.run.todo) this.loadPanel();
+    if (this.run.todo || this.run.plan) this.loadPanel();
     this.flush();
     this.#start();
   }
@@ -184,6 +185,17 @@ export class PacaConversation extends PacaElement {
     this.update();
   }
 
+  /** Load what asks people: the first of them waits. */
+  async #loadAsks() {
+    if (this.#asks !== undefined) return;
+    this.#asks = null;
+    this.#asks = await import("../asks/asks.js");
+    this.update();
+  }
+
+  /** Switch plan mode. */
+  togglePlanMode = () => this.reportErrors(() => call("PATCH", this.page.urls.api, { plan_mode: !this.run.planMode }));
+
   /** Open or close the panel beside the flow. */
   togglePanel = async () => {
     await this.loadPanel();
@@ -273,7 +285,8 @@ export class PacaConversation extends PacaElement {
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
-    if (after.todo && !before.todo) this.loadPanel();
+    if ((after.todo && !before.todo) || (after.plan && !before.plan)) this.loadPanel();
+    if (this.run.reason === "approval" || this.run.reason === "question") this.#loadAsks();
     this.update();
   }
 
@@ -362,13 +375,13 @@ export class PacaConversation extends PacaElement {
   #row(row) {
     const nested = row.entries?.map((entry) => this.isOpen({ ...entry, entry })).join() ?? "";
     const { demo, model } = this.run;
-    return guard([row, this.isOpen(row), nested, demo, model], () => rowTemplate(row, this.#context(demo, model)));
+    return guard([row, this.isOpen(row), nested, demo, model, row.kind === "ask" && this.#asks], () => rowTemplate(row, this.#context(demo, model)));
   }
 
   #context(demo, model) {
     const { agent, me, mayWrite, mayApprove, urls } = this.page;
     return {
-      agent, me, mayWrite, mayApprove, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
+      agent, me, mayWrite, mayApprove, asks: this.#asks, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
       isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked, goBack: this.#goBack },
       deletedOrigins: this.page.deletedOrigins ?? [], conversationUrl: (id) => urls.next.replace("CONVERSATION", id),
     };

@@ -209,11 +209,11 @@ function outcomeUnknown(draft, frame, data) {
   });
 }
 
-// --- approvals ------------------------------------------------------------------------------------
+// --- requests to people ---------------------------------------------------------------------------
 
-function approvalRequested(draft, frame, data) {
+function requested(draft, frame, data, kind) {
   changeEntry(draft, `tool:${data.call_id}`, { state: "waiting" });
-  const ask = { ...data, requested_at: frame.at };
+  const ask = { kind, text: data.question, ...data, requested_at: frame.at };
   addEntry(draft, `ask:${data.call_id}`, { kind: "ask", ask, ...metadata(frame) });
 }
 
@@ -229,6 +229,15 @@ function approvalEnded(draft, frame, data) {
   if (data.decision === "approve_rest" && isNews(draft, frame)) draft.restApprovedBy = data.by || "a person";
   removeEntry(draft, `ask:${data.call_id}`);
   changeEntry(draft, `tool:${data.call_id}`, { state: "queued" });
+  addNote(draft, frame, data);
+}
+
+function setPlan(draft, frame, { title, steps }) {
+  if (isNews(draft, frame)) draft.plan = { title, steps };
+}
+
+function flagsChanged(draft, frame, data) {
+  if (data.plan != null && isNews(draft, frame)) draft.planMode = data.plan;
   addNote(draft, frame, data);
 }
 
@@ -283,7 +292,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.conversation.resumed": (draft, frame, data) => {
     draft.compacting = null; // the next worker begins it again
     setStatus(draft, frame, "running", data);
-    if (data.waited_for !== "approval") addNote(draft, frame, data);
+    if (!["approval", "question"].includes(data.waited_for)) addNote(draft, frame, data);
   },
   "agent.conversation.finished": (draft, frame, data) => setStatus(draft, frame, "finished", data),
   "agent.conversation.failed": (draft, frame, data) => {
@@ -325,7 +334,17 @@ export const eventHandlers = new Map(Object.entries({
   "agent.tool.progressed": toolProgressed,
   "agent.tool.returned": toolReturned,
   "agent.tool.outcome_unknown": outcomeUnknown,
-  "agent.approval.requested": approvalRequested,
+  "agent.approval.requested": (draft, frame, data) => requested(draft, frame, data, "approval"),
+  "agent.question.asked": (draft, frame, data) => requested(draft, frame, data, "question"),
+  "agent.question.answered": approvalEnded,
+  "agent.plan.proposed": (draft, frame, data) => requested(draft, frame, data, "plan"),
+  "agent.plan.decided": (draft, frame, data) => {
+    approvalEnded(draft, frame, data);
+    if (data.decision !== "approve") return;
+    setPlan(draft, frame, data);
+    if (isNews(draft, frame)) draft.planMode = false;
+  },
+  "agent.plan.changed": setPlan,
   "agent.approval.given": approvalEnded,
   "agent.approval.expired": approvalEnded,
   "agent.approval.superseded": approvalEnded,
@@ -333,7 +352,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.todo.changed": (draft, frame, { items, since }) => {
     if (isNews(draft, frame)) draft.todo = items.length ? { items, since } : null;
   },
-  "agent.flags.changed": addNote,
+  "agent.flags.changed": flagsChanged,
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,

@@ -36,6 +36,8 @@ export function initialState(known = {}, after = 0, turn = null) {
     usage: usageFrom(known.usage) ?? emptyUsage(),
     context: known.context ?? null, // {used, window, parts}: what fills the model's window
     todo: known.todo ?? null, // {items: [{text, state}], since}: the agent's to-do list
+    plan: known.plan ?? null, // {title, steps: [{text, state}]}: the approved plan
+    planMode: Boolean(known.plan_mode),
     compacting: null, // {part, parts} while a model writes a summary of what came before
     pending: new Map(), // client_id -> {text, on_busy, at}: sent, not yet in the log
     refused: null, // {text, detail} of the last refused message

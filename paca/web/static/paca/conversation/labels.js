@@ -132,12 +132,16 @@ const NOTES = new Map(Object.entries({
   "agent.approval.given": approvalEnd("agent.approval.given"),
   "agent.approval.expired": approvalEnd("agent.approval.expired"),
   "agent.approval.superseded": approvalEnd("agent.approval.superseded"),
+  "agent.question.answered": approvalEnd("agent.question.answered", "circle-help"),
+  "agent.plan.decided": approvalEnd("agent.plan.decided", "square-kanban"),
   "agent.approval.revoked": ({ by }) => ({
     look: "slim", icon: "shield", fact: `${by || "A person"} took back the approval of the rest: later calls ask again`,
   }),
-  "agent.flags.changed": ({ by, tracing, plan }) => ({
-    look: "slim", icon: "gauge", fact: tracing == null
-      ? `${by} switched plan mode ${plan ? "on" : "off"}` : `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,
+  "agent.flags.changed": ({ by, tracing, plan }, { agent }) => (plan != null ? {
+    look: "slim", icon: "square-kanban",
+    fact: plan ? `Plan mode: ${agent} only reads until its plan is approved${by ? `, says ${by}` : ""}` : `${by || "A person"} switched plan mode off`,
+  } : {
+    look: "slim", icon: "gauge", fact: `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,
   }),
   "agent.limit.neared": ({ which, left }) => ({
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,
@@ -201,8 +205,8 @@ const NOTES = new Map(Object.entries({
   }),
 }));
 
-function approvalEnd(type) {
-  return (data) => ({ look: "slim", icon: "shield", fact: endInWords(type, data) });
+function approvalEnd(type, icon = "shield") {
+  return (data) => ({ look: "slim", icon, fact: endInWords(type, data) });
 }
 
 const GUARDS = new Map([

@@ -1,4 +1,5 @@
-// The panel beside the flow, which is a tab on a phone: the agent's to-do list. It is loaded once there is one.
+// The panel beside the flow, which is a tab on a phone: the approved plan and the agent's to-do list. It is loaded once
+// there is one of them.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
@@ -12,7 +13,7 @@ const WORDS = new Map([["open", "Open"], ["now", "Now"], ["done", "Done"]]);
 
 /** Whether the panel is shown on a wide page: as the reader wants it, else where there is a list and room. */
 export function isOpen({ panelOpen, run }) {
-  return panelOpen ?? (Boolean(run.todo) && ROOM.matches);
+  return panelOpen ?? (Boolean(run.todo || run.plan) && ROOM.matches);
 }
 
 /** The classes of the element around the flow and the panel. */
@@ -22,11 +23,20 @@ export function classes(view) {
 
 /** The panel itself. On a phone the tabs show it. */
 export function panel(view) {
-  const { todo } = view.run;
-  return html`<aside class="panel" aria-label="To-do list">
-    <section class="panel-sec"><header><h2>To do</h2>${todo ? html`<span class="n num">${doneOf(todo)} of ${todo.items.length}</span>` : nothing}</header>
+  const { todo, plan } = view.run;
+  return html`<aside class="panel" aria-label=${plan ? "Plan and to-do list" : "To-do list"}>
+    ${plan ? planSection(plan, view.run) : nothing}
+    ${plan && !todo ? nothing : html`<section class="panel-sec"><header><h2>To do</h2>${todo ? html`<span class="n num">${doneOf(todo)} of ${todo.items.length}</span>` : nothing}</header>
       ${todo ? html`<ol class="todo">${todo.items.map((item) => line(item, todo.since, view.run))}</ol>` : empty(view.page.agent)}
-    </section></aside>`;
+    </section>`}</aside>`;
+}
+
+/** The approved plan, whose steps tick. */
+function planSection({ title, steps }, run) {
+  const done = steps.filter(({ state }) => state === "done").length;
+  return html`<section class="panel-sec is-plan"><header><h2>Plan</h2><span class="n num">${done} of ${steps.length}</span></header>
+    <p class="text-2 plan-title"><bdi>${visible(title)}</bdi></p>
+    <ol class="todo">${steps.map(({ text, state }) => line({ text, state: state === "started" ? "now" : state }, "", run))}</ol></section>`;
 }
 
 function line({ text, state }, since, { status }) {
@@ -44,10 +54,10 @@ function empty({ name }) {
 
 /** The tabs of a phone, which has no room for both. */
 export function phoneTabs(view) {
-  const { todo } = view.run;
+  const { todo, plan } = view.run;
   const count = todo ? html` <span class="n num">${doneOf(todo)}/${todo.items.length}</span>` : nothing;
   return html`<div class="phone-tabs" role="group" aria-label="View">
-    ${tab(view, "chat", "Conversation")}${tab(view, "todo", html`To do${count}`)}</div>`;
+    ${tab(view, "chat", "Conversation")}${tab(view, "todo", html`${plan ? "Plan" : "To do"}${count}`)}</div>`;
 }
 
 function tab(view, name, label) {

@@ -3,7 +3,6 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { copyFrom } from "../core/copy.js";
 import { avatar, icon } from "../core/icons.js";
-import "../asks/ask-element.js";
 import { boundary } from "../core/error-boundary.js";
 import { readableProse, visible } from "../core/terminal.js";
 import { clock, duration, fullDate, timeOfDay } from "../core/time.js";
@@ -172,11 +171,9 @@ function tool(row, context) {
 
 function ask(row, context) {
   const { ask: asked } = row.entry;
-  return entry(row, context, {
-    node: icon("hand"),
-    classes: "has-ask",
-    body: html`<paca-ask .ask=${asked} .url=${`${context.api}approvals/${asked.call_id}/`} .agent=${context.agent.name} .mayDecide=${Boolean(context.mayApprove)}></paca-ask>`,
-  });
+  const mayDecide = Boolean(asked.kind === "question" ? context.mayWrite : context.mayApprove);
+  const body = context.asks?.card(asked, { base: context.api, agent: context.agent.name, mayDecide }) ?? nothing;
+  return entry(row, context, { node: icon("hand"), classes: "has-ask", body });
 }
 
 function cardContext({ agent, api, onToggle }, open) {
@@ -309,7 +306,7 @@ function sentence(row, agent) {
   const { entry: it } = row;
   if (row.kind === "said" && !row.live) return `${agent}: ${firstParagraph(it.text)}`;
   if (row.kind === "tool" && it.returnedAt) return `${agent}: ${it.tool} ${outcome(it).text || "finished"}`;
-  if (row.kind === "ask") return `${agent} needs you: ${it.ask.subject || it.ask.tool}`;
+  if (row.kind === "ask") return `${agent} needs you: ${it.ask.text || it.ask.title || it.ask.subject || it.ask.tool}`;
   if (row.kind === "note") {
     const words = noteInWords(it, { agent });
     return words && words.look !== "slim" ? `${words.fact} ${words.more ?? ""}`.trim() : "";

@@ -26,6 +26,9 @@ const TABLE = new Map(Object.entries({
   list_skills: { icon: "file-search", verbs: ["List", "Listing", "Listed"], what: "skills" },
   read_skill: { icon: "file", verbs: ["Open", "Opening", "Opened"], what: "skill" },
   write_todo_list: { icon: "circle-check", verbs: ["Write", "Writing", "Wrote"], what: "the to-do list:" },
+  ask_person: { icon: "circle-help", verbs: ["Ask", "Asking", "Asked"] },
+  propose_plan: { icon: "square-kanban", verbs: ["Propose", "Proposing", "Proposed"], what: "a plan:" },
+  update_plan: { icon: "circle-check", verbs: ["Mark", "Marking", "Marked"], unit: "step" },
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
 }));
 

@@ -1,9 +1,10 @@
-// <paca-waiting-calls api="..." pages="...">: the calls of all projects that wait for the person, and the chosen one.
+// <paca-waiting-calls api="..." pages="...">: what waits for the person in all projects, and the chosen one.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
-import { askKeys } from "../asks/ask-keys.js";
-import { countdownOf, titleOf } from "../asks/ask-words.js";
+import { ASKS } from "../asks/ask-keys.js";
+import { countdownOf } from "../asks/ask-words.js";
+import { card } from "../asks/asks.js";
 import { ApiError, call } from "../core/api.js";
 import { PacaElement } from "../core/element.js";
 import { avatar, icon } from "../core/icons.js";
@@ -11,6 +12,11 @@ import { keys } from "../core/keys.js";
 import { visible } from "../core/terminal.js";
 
 const REFRESH_MS = 15_000;
+const KINDS = new Map([["approval", ["shield", "c-wait"]], ["question", ["circle-help", "c-accent"]], ["plan", ["square-kanban", "c-hold"]]]);
+const KEYS = new Map([
+  ["approval", html`<kbd>A</kbd> approve <kbd>D</kbd> deny`], ["plan", html`<kbd>A</kbd> approve <kbd>D</kbd> reject`],
+  ["question", html`<kbd>1</kbd> to <kbd>7</kbd> choose <kbd>↵</kbd> answer`],
+]);
 
 export class PacaWaitingCalls extends PacaElement {
   #rows = null;
@@ -20,11 +26,10 @@ export class PacaWaitingCalls extends PacaElement {
 
   connectedCallback() {
     super.connectedCallback();
-    askKeys();
     keys("Inbox", [
-      ["j", "Next call that waits", () => this.#move(1)],
-      ["k", "Previous call that waits", () => this.#move(-1)],
-      ["o", "Open the conversation of the call", () => this.#openConversation()],
+      ["j", "Next that waits", () => this.#move(1)],
+      ["k", "Previous that waits", () => this.#move(-1)],
+      ["o", "Open its conversation", () => this.#openConversation()],
     ]);
     addEventListener("paca:notified", this.refresh);
     this.timer = setInterval(this.refresh, REFRESH_MS);
@@ -54,7 +59,7 @@ export class PacaWaitingCalls extends PacaElement {
   // Another call never takes the place of the shown one by itself: a key would decide on a call that nobody has read.
   #keepDecided(results) {
     const row = this.#kept ?? this.#rows?.find(({ call_id: id }) => id === this.#chosen);
-    const card = this.querySelector("paca-ask");
+    const card = this.querySelector(ASKS);
     const isGone = row && !results.some(({ call_id: id }) => id === row.call_id);
     this.#kept = isGone && card && (this.#kept || !card.isDecided) ? row : null;
     if (this.#kept) card.settle().catch(() => {});
@@ -98,23 +103,25 @@ export class PacaWaitingCalls extends PacaElement {
   }
 
   #row(row) {
-    const { call_id: id, agent, subject, tool, conversation } = row;
+    const { call_id: id, kind, agent, subject, tool, conversation } = row;
+    const [picture, tone] = KINDS.get(kind) ?? KINDS.get("approval");
     const { at, seconds } = countdownOf(row);
     return html`<li><button type="button" class="inbox-row needs-row" data-call=${id} aria-pressed=${id === this.#chosen} @click=${() => this.#choose(id)}>
       ${avatar({ ...agent, kind: "agent" }, "avatar-s")}<span class="clip"><b class="clip">${visible(subject || tool)}</b><small class="muted clip"><bdi>${visible(agent.name)}</bdi> · <bdi>${visible(conversation.title) || "New conversation"}</bdi> · <bdi>${visible(conversation.project.name)}</bdi></small></span>
-      <span class="push small num c-wait"><paca-until at=${at} seconds=${seconds}></paca-until></span></button></li>`;
+      <span class="push small num ${tone}">${icon(picture, "icon-s inl")} <paca-until at=${at} seconds=${seconds}></paca-until></span></button></li>`;
   }
 
   #card(row) {
-    const { call_id: id, agent, conversation, requested_at: at } = row;
+    const { agent, conversation, requested_at: at } = row;
     const { project } = conversation;
     const page = this.getAttribute("pages").replace("PROJECT", project.id).replace("CONVERSATION", conversation.id);
-    const url = this.getAttribute("decide").replace("PROJECT", project.id).replace("CONVERSATION", conversation.id).replace("CALL", id);
+    const base = this.getAttribute("conversations").replace("PROJECT", project.id).replace("CONVERSATION", conversation.id);
+    const shown = card(row, { base, agent: agent.name, mayDecide: true, onDecided: this.#decided });
     return html`<div class="col gap-6"><div class="row ask-where"><div class="clip"><b class="clip"><bdi>${visible(conversation.title) || "New conversation"}</bdi></b>
         <p class="small muted">${visible(agent.name)} · ${visible(project.name)} · asked <paca-since class="num" at=${at}></paca-since> ago</p></div>
         <a class="btn btn-s push" href=${page}>Open conversation${icon("arrow-right")}</a></div>
-      <paca-ask .ask=${row} .url=${url} .agent=${agent.name} .mayDecide=${true} aria-label=${titleOf(row, agent.name)} @paca:decided=${this.#decided}></paca-ask>
-      <p class="small muted row keys-hint desk-only"><kbd>J</kbd><kbd>K</kbd> next, previous <kbd>A</kbd> approve <kbd>D</kbd> deny <kbd>O</kbd> open</p></div>`;
+      ${shown}
+      <p class="small muted row keys-hint desk-only"><kbd>J</kbd><kbd>K</kbd> next, previous ${KEYS.get(row.kind) ?? KEYS.get("approval")} <kbd>O</kbd> open</p></div>`;
   }
 }
 

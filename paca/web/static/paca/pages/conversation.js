@@ -1,11 +1,9 @@
 // The script of the conversation page: its element and its keyboard shortcuts.
 
-import { askKeys } from "../asks/ask-keys.js";
 import { keys } from "../core/keys.js";
 import "../core/shell.js";
 import "../conversation/conversation-element.js";
 
-askKeys();
 
 const view = () => document.querySelector("paca-conversation");
 
