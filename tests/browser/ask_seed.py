@@ -9,7 +9,7 @@ from paca.agents.models import Agent
 from paca.conversations import services, store
 from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
-from paca.engine.approvals.person_tools import PersonRequested
+from paca.engine.approvals.person_tools import PersonRequested, subject_of
 from paca.engine.tools.editing import EditFile
 from paca.projects.models import Member
 from paca.worker import person_wait
@@ -42,8 +42,8 @@ def _waiting(text: str, tool: str, request: PersonRequested, *before: events.Eve
     called = events.ToolCalled(
         call_id=request.call_id,
         tool=tool,
-        arguments=getattr(request, "arguments", {}),
-        subject=getattr(request, "subject", ""),
+        arguments=_arguments(request),
+        subject=subject_of(request),
         model_call_id=uuid4().hex,
     )
     store.append(
@@ -56,6 +56,15 @@ def _waiting(text: str, tool: str, request: PersonRequested, *before: events.Eve
     )
     person_wait.begin(lease, [], request)
     return made
+
+
+def _arguments(request: PersonRequested) -> dict:
+    match request:
+        case events.QuestionAsked():
+            return {"question": request.question, "choices": request.choices}
+        case events.PlanProposed():
+            return {"title": request.title, "steps": request.steps}
+    return request.arguments
 
 
 def edit() -> UUID:

@@ -135,7 +135,10 @@ def test_plan_is_rejected_with_feedback_and_approved_by_keyboard_and_ticks(
     texts = [row.inner_text().split(": ")[-1] for row in panel.locator("li bdi").all()]
     steps = [{"text": text, "state": "open"} for text in texts]
     steps[0]["state"], steps[1]["state"] = "done", "started"
-    page.evaluate(DISPATCH, [next_frame(page, "plan.changed", call_id="c", title="T", steps=steps)])
+    page.evaluate(
+        DISPATCH,
+        [next_frame(page, "plan.changed", call_id="c", title="Invoices add up", steps=steps)],
+    )
     expect(panel.get_by_text("1 of 3")).to_be_visible()
     assert states(page) == ["done", "now", "open"]
     page.screenshot(path=product.pictures / f"plan-ticks-{theme}.png")

@@ -6,7 +6,7 @@ import { visible } from "../core/terminal.js";
 import { PacaRequest } from "./request-element.js";
 
 export class PacaPlan extends PacaRequest {
-  look = { icon: "square-kanban", classes: "is-plan", late: "Without a decision nothing is changed", missing: "Somebody who may approve has to decide." };
+  look = { icon: "list-checks", classes: "is-plan", late: "Without a decision nothing is changed", missing: "Somebody who may approve has to decide." };
 
   /** Decide at once, as the keys do. */
   approve = () => this.send({ decision: "approve" });

@@ -102,7 +102,7 @@ export class PacaRequest extends PacaElement {
   template() {
     const { ask, look } = this;
     if (!ask) return nothing;
-    if (this.#decided) return html`<div class="notice" role="status">${icon(look.icon)}<div><b>${visible(ask.subject || ask.tool)}</b> ${visible(this.#decided)}</div></div>`;
+    if (this.#decided) return html`<div class="notice" role="status">${icon(look.icon)}<div><b>${visible(ask.text || ask.title || ask.subject || ask.tool)}</b> ${visible(this.#decided)}</div></div>`;
     const { at, seconds } = countdownOf(ask);
     return html`<section class="ask ${look.classes}" tabindex="-1" aria-label=${titleOf(ask, this.agent)}>
       <header class="ask-head">${icon(look.icon)}<div><h2>${visible(titleOf(ask, this.agent))}</h2><p>${visible(this.hint)}</p></div>

@@ -44,7 +44,7 @@ export function composerArea(view) {
 function planSwitch({ run, page, togglePlanMode }) {
   const title = run.planMode ? "It only reads until you approve its plan" : "Let it only read until you approve its plan";
   return html`<button type="button" class="btn btn-quiet btn-s plan-switch" aria-pressed=${run.planMode} title=${title}
-    ?disabled=${run.planMode && !page.mayApprove} @click=${togglePlanMode}>${icon("square-kanban")}Plan first</button>`;
+    ?disabled=${run.planMode && !page.mayApprove} @click=${togglePlanMode}>${icon("list-checks")}Plan first</button>`;
 }
 
 function facts({ usage, demo }) {

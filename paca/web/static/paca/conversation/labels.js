@@ -133,12 +133,12 @@ const NOTES = new Map(Object.entries({
   "agent.approval.expired": approvalEnd("agent.approval.expired"),
   "agent.approval.superseded": approvalEnd("agent.approval.superseded"),
   "agent.question.answered": approvalEnd("agent.question.answered", "circle-help"),
-  "agent.plan.decided": approvalEnd("agent.plan.decided", "square-kanban"),
+  "agent.plan.decided": approvalEnd("agent.plan.decided", "list-checks"),
   "agent.approval.revoked": ({ by }) => ({
     look: "slim", icon: "shield", fact: `${by || "A person"} took back the approval of the rest: later calls ask again`,
   }),
   "agent.flags.changed": ({ by, tracing, plan }, { agent }) => (plan != null ? {
-    look: "slim", icon: "square-kanban",
+    look: "slim", icon: "list-checks",
     fact: plan ? `Plan mode: ${agent} only reads until its plan is approved${by ? `, says ${by}` : ""}` : `${by || "A person"} switched plan mode off`,
   } : {
     look: "slim", icon: "gauge", fact: `${by} switched the trace ${tracing ? "on" : "off"}, from the next turn`,

@@ -27,7 +27,7 @@ const TABLE = new Map(Object.entries({
   read_skill: { icon: "file", verbs: ["Open", "Opening", "Opened"], what: "skill" },
   write_todo_list: { icon: "circle-check", verbs: ["Write", "Writing", "Wrote"], what: "the to-do list:" },
   ask_person: { icon: "circle-help", verbs: ["Ask", "Asking", "Asked"] },
-  propose_plan: { icon: "square-kanban", verbs: ["Propose", "Proposing", "Proposed"], what: "a plan:" },
+  propose_plan: { icon: "list-checks", verbs: ["Propose", "Proposing", "Proposed"], what: "a plan:" },
   update_plan: { icon: "circle-check", verbs: ["Mark", "Marking", "Marked"], unit: "step" },
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
 }));

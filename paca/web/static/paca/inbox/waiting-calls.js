@@ -12,7 +12,7 @@ import { keys } from "../core/keys.js";
 import { visible } from "../core/terminal.js";
 
 const REFRESH_MS = 15_000;
-const KINDS = new Map([["approval", ["shield", "c-wait"]], ["question", ["circle-help", "c-accent"]], ["plan", ["square-kanban", "c-hold"]]]);
+const KINDS = new Map([["approval", ["shield", "c-wait"]], ["question", ["circle-help", "c-accent"]], ["plan", ["list-checks", "c-hold"]]]);
 const KEYS = new Map([
   ["approval", html`<kbd>A</kbd> approve <kbd>D</kbd> deny`], ["plan", html`<kbd>A</kbd> approve <kbd>D</kbd> reject`],
   ["question", html`<kbd>1</kbd> to <kbd>7</kbd> choose <kbd>↵</kbd> answer`],
