@@ -52,6 +52,8 @@ CHOSEN = (
     "tests/flows/test_usage.py",
     "tests/web/test_usage_page.py",
     "tests/flows/test_project_tools.py",
+    # Traces: bytes in the database, and a row that two writers lock.
+    "tests/flows/test_traces.py",
     # Skills: bytes, and keywords in JSON.
     "tests/flows/test_skills.py::test_skill_is_opened_by_a_keyword_and_another_by_the_agent",
     "tests/flows/test_sweeper.py",
@@ -95,6 +97,7 @@ LEFT_OUT = {
     "tests/flows/test_compaction.py": SAME_QUERIES,
     "tests/flows/test_demo.py": SAME_QUERIES,
     "tests/flows/test_fallback.py": SAME_QUERIES,
+    "tests/flows/test_telemetry.py": SAME_QUERIES,
     "tests/flows/test_docker.py": DOCKER,
     "tests/flows/test_docker_daemon.py": DOCKER,
     "tests/flows/test_docker_starts.py": DOCKER,
@@ -110,6 +113,8 @@ LEFT_OUT = {
     "tests/realtime/test_slow_readers.py": "measures what a web server keeps for a socket",
     "tests/worker/test_budget_pauses.py": SAME_QUERIES,
     "tests/worker/test_run_log.py": SAME_QUERIES,
+    "tests/worker/test_run_traces.py": NO_DATABASE,
+    "tests/worker/test_telemetry.py": NO_DATABASE,
     "tests/worker/test_control_protocol.py": SAME_QUERIES,
     "tests/worker/test_external_triggers_on_a_full_disk.py": NO_QUERY,
     "tests/worker/test_instructions_file.py": NO_DATABASE,

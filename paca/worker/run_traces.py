@@ -7,7 +7,7 @@ import logging
 from uuid import UUID
 
 from paca.common.best_effort import failures, tolerated
-from paca.conversations.telemetry.spans import installation_secrets
+from paca.conversations import known_secrets
 from paca.conversations.traces import contents, store
 from paca.conversations.traces.store import EndedCall, KnownBody
 from paca.engine.llm import call_recording
@@ -30,8 +30,8 @@ class RunTraces:
     dies loses the trace of the open call, and of one that ended a moment before.
     """
 
-    def __init__(self, conversation_id: UUID, database: Database) -> None:
-        self._conversation_id = conversation_id
+    def __init__(self, conversation_id: UUID, agent_id: UUID, database: Database) -> None:
+        self._conversation_id, self._agent_id = conversation_id, agent_id
         self._database = database
         self._open: dict[str, CallRecording] = {}
         self._known = KnownBody()
@@ -74,11 +74,11 @@ class RunTraces:
         ):  # in their order: each is stored as what is new against the one before
             with tolerated("trace", call=call.usage.call_id):
                 self._known = await self._database.call(
-                    _store, self._conversation_id, call, self._known
+                    _store, self._conversation_id, self._agent_id, call, self._known
                 )
 
 
-def _store(conversation_id: UUID, call: EndedCall, known: KnownBody) -> KnownBody:
+def _store(conversation_id: UUID, agent_id: UUID, call: EndedCall, known: KnownBody) -> KnownBody:
     """Runs in a database thread: a long request takes milliseconds to mask and to compress."""
-    made = contents.make(call.recording, call.attempt, installation_secrets())
+    made = contents.make(call.recording, call.attempt, known_secrets.of_agent(agent_id))
     return store.store(conversation_id, call, made, known)

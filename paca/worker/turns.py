@@ -84,7 +84,9 @@ class ConversationRun:
         )
         self._skill_access = RunSkillAccess(claimed.rows.agent.pk, resources.database)
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
-        self._traces = RunTraces(claimed.lease.conversation_id, resources.database)
+        self._traces = RunTraces(
+            claimed.lease.conversation_id, claimed.rows.agent.pk, resources.database
+        )
         self._log: RunLog | None = None
         self._active_turn: ActiveTurn | None = None
         self._engine: asyncio.Task[TurnOutcome] | None = None

@@ -379,9 +379,11 @@ def test_tracing_is_switched_over_the_api_and_kept_by_a_fork(chat: Chat) -> None
     started = chat.start("Hello", flags={"tracing": True})["conversation"]
     assert chat.api.get(chat.url(started)).json()["tracing"] is True
     chat.run_turn(started)
-    made = chat.api.post(chat.url(started, "fork/"), {"seq": chat.row(started).last_seq})
-    assert made.json()["tracing"] is True
+    while_on = chat.row(started).last_seq
     assert chat.api.patch(chat.url(started), {"tracing": False}).json()["tracing"] is False
+    for fork_seq, tracing in ((while_on, True), (chat.row(started).last_seq, False), (0, False)):
+        made = chat.api.post(chat.url(started, "fork/"), {"seq": fork_seq})
+        assert made.json()["tracing"] is tracing, fork_seq
     assert Conversation.objects.get(pk=started).tracing is False
     seq = chat.row(started).last_seq
     assert chat.api.patch(chat.url(started), {"tracing": False}).status_code == 200

@@ -10,8 +10,11 @@ from paca.common import best_effort, disk_space
 from paca.conversations.models import ModelCall, Trace, TracedCall
 from paca.conversations.services import set_flags
 from paca.conversations.traces import store, timeline
+from tests.flows.test_fallback import KEY as FALLBACK_KEY
+from tests.flows.test_fallback import give_fallback
 from tests.support.flow import BOTH_DIALECTS, Flow, ObservedConversation, wait_until
 from tests.support.model_script import Raw, calls, fails, says
+from tests.support.worker_process import WorkerProcess
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEY = "sk-test-1234"
@@ -29,7 +32,7 @@ def contents(conversation: ObservedConversation) -> list[tuple[TracedCall, Any]]
     """The traced calls, once all of them are stored."""
     ended = ModelCall.objects.filter(conversation=conversation.id).exclude(status="started")
     stored = TracedCall.objects.filter(trace=conversation.id)
-    wait_until(lambda: stored.count() == ended.count(), 10)
+    wait_until(lambda: stored.count() == ended.count(), 30)
     return list(store.read_all(conversation.id))
 
 
@@ -88,20 +91,54 @@ def test_trace_holds_no_key_in_any_place(traced: Flow) -> None:
         assert b"Count" not in bytes(sealed)
 
 
+def test_calls_of_the_fallback_are_traced_without_either_key(traced: Flow) -> None:
+    give_fallback(traced)
+    own, other = KEY, FALLBACK_KEY
+    conversation = traced.ask(f"Keys: {own} {other}", [fails("401"), says(f"{own} {other}")])
+    found = contents(conversation)
+    assert [row.outcome for row, _ in found] == ["failed", "done"]
+    assert len({row.model for row, _ in found}) == 2
+    for _, each in found:
+        whole = json.dumps(each.facts) + b"".join(each.bodies).decode()
+        assert own not in whole
+        assert other not in whole
+
+
+@pytest.mark.service
+def test_killed_worker_loses_the_trace_of_the_open_call_only(traced: Flow) -> None:
+    traced.stop_worker()
+    with WorkerProcess(traced.folder) as process:
+        slow = says("Slow " * 60).slowly(tps=10)
+        conversation = traced.begin(
+            "Go", [calls(bash={"command": "echo one"}), slow, says("Here.")]
+        )
+        wait_until(lambda: len(traced.model.requests) == 2)
+        wait_until(lambda: TracedCall.objects.count() == 1)
+        process.kill()
+        process.start()
+        traced.wait_until_idle(conversation)
+        wait_until(lambda: TracedCall.objects.count() == 2)
+    requests = [each.raw for each in traced.model.requests]
+    assert bodies(list(store.read_all(conversation.id))) == [requests[0], requests[2]]
+    assert conversation.answers == ["Here."]
+
+
 def test_conversation_is_traced_from_the_turn_after_its_flag_on(flow: Flow) -> None:
     conversation = flow.ask("One", [says("1")])
     assert not Trace.objects.exists()
     set_flags(conversation.row, tracing=True, by=flow.world.owner)
     flow.ask("Two", [says("2")], after=conversation)
-    assert [row.turn for row, _ in store.read_all(conversation.id)] == [2]
+    wait_until(TracedCall.objects.exists, 20)
     set_flags(conversation.row, tracing=False, by=flow.world.owner)
     flow.ask("Three", [says("3")], after=conversation)
+    flow.stop_worker()  # it stores what waits
     assert [row.turn for row, _ in store.read_all(conversation.id)] == [2]
     page = timeline.page(conversation.row, limit=100)
     assert [bool(each["trace"]) for each in page.calls] == [False, True, False]
-    assert conversation.event_data("flags.changed") == [
-        {"tracing": True, "by": flow.world.owner.name},
-        {"tracing": False, "by": flow.world.owner.name},
+    changes = conversation.event_data("flags.changed")
+    assert [(each["tracing"], each["by"]) for each in changes] == [
+        (True, flow.world.owner.name),
+        (False, flow.world.owner.name),
     ]
 
 
@@ -109,6 +146,7 @@ def test_installation_can_forbid_traces(traced: Flow, settings: Any) -> None:
     settings.TRACING = False
     conversation = traced.ask("One", [says("1")])
     assert conversation.answers == ["1"]
+    traced.stop_worker()
     assert not Trace.objects.exists()
 
 
@@ -130,6 +168,7 @@ def test_trace_that_cannot_be_written_changes_nothing(
     conversation = traced.ask("Go", [calls(bash={"command": "echo one"}), says("Done.")])
     assert conversation.answers == ["Done."]
     assert len(traced.model.requests) == 2
+    traced.stop_worker()
     assert best_effort.failures["trace"] == before + 2
     if fault != "recording":
         assert not TracedCall.objects.exists()

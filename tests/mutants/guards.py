@@ -99,6 +99,11 @@ MUTANTS = (
         ("tests/flows/test_telemetry.py::test_contents_are_sent_on_request_without_secrets",),
     ),
     Mutant("telemetry-is-dropped-and-not-waited-for", never, ("tests/worker/test_telemetry.py",)),
+    Mutant(
+        "fork-has-the-trace-of-its-moment",
+        never,
+        (f"{TRACES}::test_tracing_is_switched_over_the_api_and_kept_by_a_fork",),
+    ),
     Mutant("slow-database-drops-traces", never, ("tests/worker/test_run_traces.py",)),
     Mutant(
         "engine-reported-cost-wins",

@@ -93,6 +93,8 @@ def _replayed(frames: list[dict[str, Any]]) -> dict[str, Any]:
             known["archived"] = data["archived"]
         elif kind == "agent.conversation.queued":
             known["archived"] = False
+        elif kind == "agent.flags.changed" and data["tracing"] is not None:
+            known["tracing"] = data["tracing"]
         elif kind == "agent.title.changed":
             known["title"] = data["title"]
     return known

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from paca.common import best_effort
-from paca.conversations.telemetry.spans import installation_secrets
+from paca.conversations import known_secrets
 from paca.engine.llm import call_recording
 from paca.worker import run_traces
 from paca.worker.run_traces import MAX_WAITING, RunTraces
@@ -23,7 +23,9 @@ class SlowDatabase:
         self.go = asyncio.Event()
         self.stored: list[Any] = []
 
-    async def call(self, function: Any, conversation_id: Any, call: Any, known: Any) -> Any:
+    async def call(
+        self, function: Any, conversation_id: Any, agent: Any, call: Any, known: Any
+    ) -> Any:
         await self.go.wait()
         self.stored.append(call)
         return known
@@ -41,7 +43,7 @@ def one_call(traces: RunTraces) -> Any:
 
 async def test_slow_database_holds_no_call_up_and_further_traces_are_dropped() -> None:
     database = SlowDatabase()
-    traces = RunTraces(uuid4(), database)  # type: ignore[arg-type]
+    traces = RunTraces(uuid4(), uuid4(), database)  # type: ignore[arg-type]
     before = best_effort.failures["trace"]
     made = [one_call(traces) for _ in range(MAX_WAITING + 3)]
     assert best_effort.failures["trace"] == before + 3
@@ -55,7 +57,7 @@ async def test_run_waits_for_its_traces_no_longer_than_a_moment(
 ) -> None:
     monkeypatch.setattr(run_traces, "CLOSE_SECONDS", 0.01)
     database = SlowDatabase()
-    traces = RunTraces(uuid4(), database)  # type: ignore[arg-type]
+    traces = RunTraces(uuid4(), uuid4(), database)  # type: ignore[arg-type]
     one_call(traces)
     await traces.close()
     assert not database.stored
@@ -64,7 +66,7 @@ async def test_run_waits_for_its_traces_no_longer_than_a_moment(
 async def test_call_that_was_not_begun_is_not_traced() -> None:
     database = SlowDatabase()
     database.go.set()
-    traces = RunTraces(uuid4(), database)  # type: ignore[arg-type]
+    traces = RunTraces(uuid4(), uuid4(), database)  # type: ignore[arg-type]
     call = ended_call(b"{}")
     traces.end(call.usage, call.attempt)
     await traces.close()
@@ -74,6 +76,6 @@ async def test_call_that_was_not_begun_is_not_traced() -> None:
 def test_secrets_of_the_installation_are_known(settings: Any) -> None:
     settings.METRICS_TOKEN = "metrics-token-1234"
     settings.REDIS_URL = "redis://me:redis-password@host:6379/0"
-    found = installation_secrets()
+    found = known_secrets.of_installation()
     assert {settings.SECRET_KEY, *settings.ENCRYPTION_KEY} <= found
     assert {"metrics-token-1234", "redis-password"} <= found

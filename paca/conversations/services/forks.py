@@ -111,6 +111,15 @@ def _plan(conversation_id: UUID, seq: int) -> PlanState:
     return state
 
 
+def _tracing(conversation_id: UUID, seq: int) -> bool | None:
+    """Whether somebody had switched the trace on or off up to ``seq``; None if nobody had."""
+    for event in event_log.backwards(conversation_id, (events.FlagsChanged.type,), upto_seq=seq):
+        # guard: fork-has-the-trace-of-its-moment
+        if isinstance(event, events.FlagsChanged) and event.tracing is not None:
+            return event.tracing
+    return None
+
+
 def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Conversation:
     session = ChatSession.objects.create(agent=origin.agent, member=by)
     plan = _plan(origin.pk, seq)
@@ -127,7 +136,7 @@ def _create(origin: Conversation, seq: int, turn: int, *, by: Member) -> Convers
         reason="answered",
         next_seq=seq + 1,
         turn_number=turn,
-        tracing=origin.tracing,
+        tracing=_tracing(origin.pk, seq),
         context=_context(origin.pk, seq),
         todo=_todo(origin.pk, seq),
         plan_mode=plan.mode,

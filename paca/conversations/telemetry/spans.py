@@ -11,16 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from django.conf import settings
-
 from paca import events
-from paca.agents import encryption
 from paca.common.secret_removal import text_without_secrets
-from paca.conversations import event_log
+from paca.conversations import event_log, known_secrets
 from paca.conversations.models import Conversation, ModelCall, ToolCall, Trigger, Turn
 from paca.conversations.telemetry import otlp
 from paca.conversations.telemetry.otlp import Span, SpanKind, Value
-from paca.engine.llm.credentials import secrets_of
 
 # Names of providers where the conventions have another than Paca.
 PROVIDERS = {
@@ -257,10 +253,7 @@ class _Turn:
 
     def _cleaner(self) -> Callable[[str], str]:
         """Removes the secrets of agent and installation, and cuts what is too long."""
-        agent = self._conversation.agent
-        keys = [key for key in (agent.encrypted_key, agent.fallback_encrypted_key) if key]
-        decrypted = [secret for key in keys for secret in secrets_of(encryption.decrypt(key))]
-        secrets = [*installation_secrets(), *decrypted]
+        secrets = known_secrets.of_agent(self._conversation.agent_id)
 
         def clean(text: str) -> str:
             # guard: spans-hold-no-secrets
@@ -268,21 +261,6 @@ class _Turn:
             return text[:MAX_CONTENT_CHARACTERS]
 
         return clean
-
-
-def installation_secrets() -> frozenset[str]:
-    """The secret values of this installation, which neither a trace nor a span may hold."""
-    database, redis = settings.DATABASES["default"], settings.REDIS_URL
-    found = {
-        settings.SECRET_KEY,
-        *settings.ENCRYPTION_KEY,
-        settings.METRICS_TOKEN,
-        settings.PACA_ADMIN_PASSWORD,
-        *settings.OTEL_EXPORTER_OTLP_HEADERS.values(),
-        str(database.get("PASSWORD") or ""),
-        redis.rpartition("@")[0].rpartition(":")[2],
-    }
-    return frozenset(found - {""})
 
 
 def _provider(model: str) -> str:
