@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from asgiref.sync import async_to_sync
 
 from paca.agents import encryption
 from paca.agents.models import Agent
+from paca.agents.services import model_keys
+from paca.agents.services.model_keys import FoundKey
 from paca.common.best_effort import tolerated
 from paca.engine.llm import connection_check
 from paca.engine.llm.base import Usage
@@ -31,38 +34,41 @@ class _Asked:
 
     model: str
     base_url: str
-    encrypted_key: str
+    key: FoundKey
     parameters: dict[str, Any]
     text_tool_calls: bool
 
 
-def _own(agent: Agent) -> _Asked:
-    return _Asked(
-        agent.model, agent.base_url, agent.encrypted_key, agent.parameters, agent.text_tool_calls
-    )
+def _own(agent: Agent, user_id: UUID | None) -> _Asked:
+    key = model_keys.key_of(agent, user_id=user_id)
+    return _Asked(agent.model, agent.base_url, key, agent.parameters, agent.text_tool_calls)
 
 
-def _fallback(agent: Agent) -> _Asked:
+def _fallback(agent: Agent, user_id: UUID | None) -> _Asked:
     return _Asked(
         agent.fallback_model,
         agent.fallback_base_url,
-        agent.fallback_encrypted_key,
+        model_keys.fallback_key_of(agent, user_id=user_id),
         agent.fallback_parameters,
         agent.fallback_text_tool_calls,
     )
 
 
-def run(agent: Agent, *, fallback: bool = False) -> connection_check.ConnectionCheck:
+def run(
+    agent: Agent, *, fallback: bool = False, user_id: UUID | None = None
+) -> connection_check.ConnectionCheck:
     """Ask the model, or the ``fallback``, for one word. A failure of the model or its key is in the result and not raised.
+
+    It uses the key that a turn of the person ``user_id`` would use.
 
     The call counts in the usage of the project. Raises ``ConfigurationError`` if ENCRYPTION_KEY is empty
     or has a malformed key.
     """
-    asked = _fallback(agent) if fallback else _own(agent)
+    asked = _fallback(agent, user_id) if fallback else _own(agent, user_id)
     if not asked.model:
         return connection_check.ConnectionCheck(False, NO_FALLBACK, "no_fallback")
     try:
-        key = encryption.decrypt(asked.encrypted_key) if asked.encrypted_key else ""
+        key = encryption.decrypt(asked.key.encrypted_key) if asked.key.encrypted_key else ""
     except encryption.SecretUnreadable as error:
         return connection_check.ConnectionCheck(False, error.detail, error.code)
     ask = async_to_sync(connection_check.check_connection)

@@ -187,9 +187,9 @@ def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteCont
     with nullcontext() if entry.budgets else _usage_tracking():
         cursor.execute(
             "INSERT INTO conversations_modelcall (project_id, agent_id, id, conversation_id,"
-            " purpose, turn, attempt, model, status, epoch, started_at, held_tokens, held_usd,"
+            " purpose, turn, attempt, model, key_source, status, epoch, started_at, held_tokens, held_usd,"
             " input_tokens, output_tokens, cache_read_tokens, cache_write_tokens)"
-            " SELECT project_id, agent_id, %s, id, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, 0, 0, 0"
+            " SELECT project_id, agent_id, %s, id, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, 0, 0, 0"
             " FROM conversations_conversation WHERE id = %s",
             [
                 uuid_parameter(entry.call_id),
@@ -197,6 +197,7 @@ def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteCont
                 context.turn,
                 entry.attempt,
                 entry.model,
+                entry.key_source,
                 ModelCallStatus.STARTED.value,
                 context.epoch,
                 datetime_parameter(context.now),

@@ -43,6 +43,17 @@ GROUPS: dict[str, Any] = {
     "project": F("project_id"),
     "purpose": F("purpose"),
     "status": F("status"),
+    "key": F("key_source"),
+}
+
+
+# Whose key has paid, by ``ModelCall.key_source``.
+KEY_NAMES = {
+    "": "No key, or not told",
+    "agent": "The agent's key",
+    "user": "A person's own key",
+    "project": "The project's key",
+    "server": "The server's key",
 }
 
 
@@ -211,6 +222,8 @@ def names_of(group: str, keys: Collection[Any]) -> dict[Any, str]:
         return dict(Project.objects.filter(pk__in=keys).values_list("pk", "name"))
     if group == "purpose":
         return {key: str(ModelCallPurpose(key).label) for key in keys}
+    if group == "key":
+        return {key: KEY_NAMES.get(key, str(key)) for key in keys}
     return {key: str(key) for key in keys}
 
 

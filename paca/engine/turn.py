@@ -40,7 +40,7 @@ class AgentProfile:
     """The settings of the agent that the engine needs. The engine never sees database rows.
 
     ``unattended``: no person waits for the answer in the conversation, as after an assignment.
-    ``fallback_model`` goes on where the agent's model fails; empty for none. ``effort_steps`` is the step limit of the
+    ``key_source`` says whose key is used: agent, user, project or server. ``fallback_model`` goes on where the agent's model fails; empty for none. ``effort_steps`` is the step limit of the
     message's effort, in place of the agent's.
     """
 
@@ -49,6 +49,7 @@ class AgentProfile:
     system: str
     limits: TurnLimits
     key_last4: str = ""
+    key_source: str = ""
     base_url: str = ""
     demo: bool = False
     unattended: bool = False
@@ -117,6 +118,7 @@ class ActiveTurn:
             model=model or self.profile.model,
             attempt=attempt,
             purpose=purpose,
+            key_source=self.profile.key_source,
             at_most=self.next_call,
             budgets=self.profile.limits.shared,
         )
@@ -127,6 +129,12 @@ class ActiveTurn:
         return clock.monotonic() - self.started_at
 
 
+# A key that is lent to the agent, by its source.
+KEY_OWNERS = {
+    "user": "of the person who began the turn",
+    "project": "of the project",
+    "server": "of the server",
+}
 CONTEXT_FULL = (
     "What could be left out was left out, and it still does not fit. Press Continue to shorten it further,"
     " write a shorter message, give the agent a model with a larger window, or start a new conversation."
@@ -176,7 +184,8 @@ def _repair(error: ModelError, profile: AgentProfile) -> str:
         return "Add credit to the account, then press Try again."
     if isinstance(error, KeyRefused):
         which = f", which ends in {profile.key_last4}," if profile.key_last4 else ""
-        return f"Replace the key of {profile.name}{which} then press Try again."
+        owner = KEY_OWNERS.get(profile.key_source, f"of {profile.name}")
+        return f"Replace the key {owner}{which} then press Try again."
     return f"Correct the model settings of {profile.name}, then press Try again."
 
 
@@ -192,6 +201,7 @@ class ModelCallStarted:
     model: str
     attempt: int = 1
     purpose: str = "turn"
+    key_source: str = ""
     at_most: Amounts = NOTHING
     budgets: tuple[Budget, ...] = ()
 

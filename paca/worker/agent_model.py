@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paca.agents import encryption
+from paca.agents.services.model_keys import NO_KEY, FoundKey
 from paca.engine.llm.base import LLM, Chunk, Request
 from paca.engine.llm.key_mask import masked
 from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
@@ -20,20 +21,25 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """What one of the agent's models is asked with, and its key."""
+    """What one of the agent's models is asked with, and its key.
+
+    ``shared_key`` takes the place of a person's own key as soon as somebody else writes in the turn.
+    """
 
     profile: AgentProfile
-    encrypted_key: str
+    key: FoundKey = NO_KEY
+    shared_key: FoundKey = NO_KEY
 
-    @property
-    def api_key(self) -> str:
-        """The key in the clear, decrypted only when it is used. Raises ``SecretUnreadable``."""
-        return encryption.decrypt(self.encrypted_key) if self.encrypted_key else ""
+    def with_key(self, key: FoundKey) -> AgentProfile:
+        """The profile, which says whose key is used."""
+        return replace(self.profile, key_source=key.source, key_last4=key.last4)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentModels:
     """All models that may answer in a turn. ``efforts`` has the profiles of those efforts that the agent sets.
+
+    ``key_owner`` is the member whose own key is used, who began the turn; empty if it is another key.
 
     To give the agent a model for another role, add it as ``compaction_llm`` is added in ``_open``.
     """
@@ -41,6 +47,7 @@ class AgentModels:
     own: ModelSetup
     efforts: dict[str, AgentProfile] = field(default_factory=dict)
     fallback: ModelSetup | None = None
+    key_owner: str = ""
     _opened: dict[ModelChoice, OpenedModel] = field(default_factory=dict)
 
     def open(self, choice: ModelChoice) -> OpenedModel:
@@ -55,9 +62,11 @@ class AgentModels:
 
     def _open(self, choice: ModelChoice) -> OpenedModel:
         setup = self._setup(choice)
-        profile = setup.profile
+        found = setup.shared_key if choice.shared_key else setup.key
+        profile = setup.with_key(found)
         try:
-            api_key = setup.api_key
+            # In the clear only when it is used.
+            api_key = encryption.decrypt(found.encrypted_key) if found.encrypted_key else ""
             llm = _open(profile, profile.model, api_key)
         except (ModelMisconfigured, encryption.SecretUnreadable) as error:
             refusal = ModelMisconfigured(error.detail)
@@ -73,8 +82,7 @@ class AgentModels:
     def _setup(self, choice: ModelChoice) -> ModelSetup:
         if choice.fallback and self.fallback is not None:
             return self.fallback
-        profile = self.efforts.get(choice.effort, self.own.profile)
-        return ModelSetup(profile, self.own.encrypted_key)
+        return replace(self.own, profile=self.efforts.get(choice.effort, self.own.profile))
 
 
 def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:

@@ -26,8 +26,8 @@ from paca.engine.turn import AgentProfile
 from paca.events import Event
 from paca.projects.models import Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec
-from paca.worker import model_profiles
-from paca.worker.agent_model import AgentModels, ModelSetup
+from paca.worker import model_profiles, turn_models
+from paca.worker.agent_model import AgentModels
 from paca.worker.run_log import CachedHistory
 from paca.worker.turn_limits import AGENT_COLUMNS, PROJECT_COLUMNS, limits_of
 
@@ -153,11 +153,7 @@ def assemble_turn(
     profile = _profile(rows, spec, skills)
     return AssembledTurn(
         profile=profile,
-        models=AgentModels(
-            own=ModelSetup(profile, agent.encrypted_key),
-            efforts=model_profiles.of_efforts(agent, profile),
-            fallback=_fallback(agent, profile),
-        ),
+        models=turn_models.models_of(conversation, agent, profile),
         cached=cached,
         new_events=event_log.load_after(conversation.pk, cached.history.seq),
         turn_started_at=turn_started_at,
@@ -178,7 +174,6 @@ def _profile(
     agent = rows.agent
     return AgentProfile(
         name=agent.name,
-        key_last4=agent.key_last4,
         **model_profiles.model_fields(agent.model, agent.base_url, agent.parameters),
         demo=agent.is_demo,
         unattended=rows.conversation.trigger_type in UNATTENDED,
@@ -201,11 +196,6 @@ def _profile(
         sandbox_memory_mib=spec.limits.memory_mib,
         sandbox_workspace_mib=spec.limits.workspace_mib,
     )
-
-
-def _fallback(agent: Agent, own: AgentProfile) -> ModelSetup | None:
-    profile = model_profiles.of_fallback(agent, own)
-    return ModelSetup(profile, agent.fallback_encrypted_key) if profile else None
 
 
 def default_sandbox_spec() -> SandboxSpec:

@@ -222,6 +222,7 @@ class ConversationRun:
                 - (timezone.now() - turn.turn_started_at).total_seconds()
                 + log.progress.decisions.waited_seconds,
                 seen_files=log.seen_files,
+                key_owner=turn.models.key_owner,
             )
             outcome = await self._run_engine(active, turn, log, sandbox)
             if self._request is RELEASE and outcome is run_errors.INTERNAL:
@@ -238,6 +239,7 @@ class ConversationRun:
             database, agent_id = self._resources.database, self._claimed.rows.agent.pk
             self._traces.turn = self._turn_number
             opened = turn.models.open(OWN_MODEL)
+            active.profile = opened.profile  # it says whose key is used
             services = TurnServices(
                 log,
                 sandbox,

@@ -2,10 +2,13 @@
 
 import pytest
 
+from paca.accounts.models import User
 from paca.agents import services as agents
-from paca.conversations import services
+from paca.agents.services import model_keys
+from paca.conversations import services, usage
 from paca.conversations.models import ModelCall
-from tests.support.flow import BOTH_DIALECTS, assert_replay_matches, wait_until
+from paca.projects.services import members
+from tests.support.flow import BOTH_DIALECTS, UNTIL_ALLOWED, assert_replay_matches, wait_until
 from tests.support.model_script import calls, fails, says, thinks
 from tests.support.world import MODEL
 
@@ -125,4 +128,43 @@ def test_effort_of_a_message_picks_its_model_and_parameters(flow):
     assert 1234 in flow.model.requests[-1].body.values()
     received = conversation.event_data("message.received")
     assert [fact["effort"] for fact in received] == ["", "quick", "determined"]
+    assert_replay_matches(conversation)
+
+
+# --- whose key is used ----------------------------------------------------------------------------
+
+PERSON, PROJECT = "sk-of-a-person-1", "sk-of-the-project-1"
+
+
+def test_key_of_a_person_pays_for_the_turns_of_this_person_alone(flow):
+    agents.configure(flow.world.agent, by=flow.world.owner, llm_api_key="")
+    provider, base_url = flow.world.agent.model.partition("/")[0], flow.world.agent.base_url
+    where = {"provider": provider, "base_url": base_url, "by": flow.world.owner}
+    model_keys.store(key=PERSON, user=flow.world.user, **where)
+    model_keys.store(key=PROJECT, project=flow.world.project, **where)
+    bob = User.objects.create_user(username="bob", password="a long password 7")
+    role = flow.world.role("member")
+    bob = members.add_person(flow.world.project, user=bob, role=role, by=flow.world.owner)
+    conversation = flow.ask("Mine", [says("1")])
+    flow.model.script([says("2")])
+    services.send(conversation.row, text="Bob's", by=bob)
+    flow.wait_until_idle(conversation)
+    # Bob writes in a turn of Ada: its next call no longer has her key.
+    flow.model.script([calls(bash=UNTIL_ALLOWED), says("3")])
+    flow.send(conversation, "Mine again")
+    wait_until(lambda: conversation.has_event("tool.started"))
+    services.send(conversation.row, text="Bob's too", by=bob)
+    flow.let_command_end(conversation)
+    flow.wait_until_idle(conversation)
+    used = ["person" if PERSON in str(each.headers) else "project" for each in flow.model.requests]
+    assert used == ["person", "project", "person", "project"]
+    rows = ModelCall.objects.filter(conversation=conversation.id, status="done")
+    sources = list(rows.order_by("started_at").values_list("key_source", flat=True))
+    assert sources == ["user", "project", "user", "project"]
+    report = usage.report([flow.world.project.pk], usage.Period.of(None, None), "key")
+    assert {row.key: row.figures.calls for row in report.rows} == {"user": 2, "project": 2}
+    assert conversation.answers == ["1", "2", "3"]
+    log = str(conversation.frames)
+    assert PERSON not in log
+    assert PROJECT not in log
     assert_replay_matches(conversation)

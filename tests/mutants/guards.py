@@ -46,6 +46,7 @@ ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
+MODEL_KEYS = "tests/agents/test_model_keys.py"
 MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
@@ -697,6 +698,9 @@ MUTANTS = (
     Mutant("effort-has-the-window-of-its-model", never, (MODEL_SETTINGS,)),
     Mutant("effort-of-a-message-is-known", never, (MODEL_SETTINGS,)),
     Mutant("key-of-a-person-is-for-that-person", value("False"), (CHOICE,)),
+    Mutant("key-of-a-person-needs-one-beginner", never, (MODEL_KEYS,)),
+    Mutant("key-of-a-person-who-is-a-member", never, (MODEL_KEYS,)),
+    Mutant("lent-key-goes-to-its-server-only", never, (MODEL_KEYS,)),
     Mutant(
         "compaction-model-of-the-same-provider",
         never,

@@ -49,6 +49,9 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /api/v1/tokens/":             (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "POST /api/v1/tokens/":            (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
     "DELETE /api/v1/tokens/{token_id}/": (401, 404, 404, 404, 404, 204, 404, 403, 401, 404),
+    "GET /api/v1/model-keys/":         (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    "POST /api/v1/model-keys/":        (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
+    "DELETE /api/v1/model-keys/{own_key_id}/": (401, 404, 404, 404, 404, 204, 404, 403, 401, 404),
     "POST /api/v1/tickets/":           (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
     "GET /api/v1/workers/":            (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     # -- public on purpose: they show no data ---------------------------
@@ -303,6 +306,10 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"GET {T}suggestion/":             (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"POST {T}suggestion/keep/":       (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
     f"POST {T}suggestion/discard/":    (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    # -- keys that the project lends to its agents -------------------------------------------
+    f"GET {P}model-keys/":             (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"POST {P}model-keys/":            (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"DELETE {P}model-keys/{{key_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     # -- signing in ----------------------------------------------------------------------------
     "GET /accounts/login/":            (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
     "POST /accounts/login/":           (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
@@ -321,6 +328,8 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
     role = str(target.ids["role_id"])
     return {
         "POST /api/v1/tokens/": {"name": "script"},
+        "POST /api/v1/model-keys/": {"provider": "openai", "key": "sk-of-a-person-1"},
+        f"POST {P}model-keys/": {"provider": "openai", "key": "sk-of-a-project-1"},
         "PATCH /api/v1/workspaces/{workspace_id}/": {"name": "Renamed"},
         f"PATCH {W}members/{{entry_id}}/": {"role": "member"},
         f"POST {W}invitations/": {"days": 3},

@@ -11,7 +11,7 @@ from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
 from paca.agents.models import Agent
-from paca.agents.services import skills
+from paca.agents.services import model_keys, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.conversations.models import PersonRequest
@@ -94,6 +94,12 @@ def make_project(owner_name: str) -> ProjectObjects:
     ids = {
         "project": project.pk,
         "workspace_id": workspace.pk,
+        "own_key_id": model_keys.store(
+            provider="groq", key="gsk-of-the-owner-1", user=owner, by=owner
+        ).pk,
+        "key_id": model_keys.store(
+            provider="groq", key="gsk-of-the-project", project=project, by=owner
+        ).pk,
         "token_id": tokens.create(owner, name="spare", by=owner)[0].pk,
         "member_id": members.add_person(project, user=colleague, role=role, by=me).pk,
         "entry_id": entry.pk,

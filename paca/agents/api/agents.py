@@ -110,7 +110,8 @@ class CheckConnection(ProjectView):
     def post(self, request: Request, agent_id: UUID) -> Response:
         """Ask the agent's model for one word. A failed check answers 200 and names the cause."""
         fallback = CheckQuery.read_query(request).get("model") == "fallback"
-        result = connection_check.run(selectors.get(self.project, agent_id), fallback=fallback)
+        agent = selectors.get(self.project, agent_id)
+        result = connection_check.run(agent, fallback=fallback, user_id=self.person.pk)
         return Response(ConnectionCheckSerializer(result).data)
 
 

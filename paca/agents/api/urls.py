@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from paca.agents.api import agents, catalogues, skills
+from paca.agents.api import agents, catalogues, model_keys, skills
 
 urlpatterns = [
     path("agents/llm-models/", catalogues.LlmModelList.as_view(), name="llm-models"),
@@ -13,6 +13,18 @@ urlpatterns = [
     ),
     path("agents/presets/", catalogues.PresetList.as_view(), name="agent-presets"),
     path("agent-types/", catalogues.AgentTypeList.as_view(), name="agent-types"),
+    path("model-keys/", model_keys.OwnModelKeys.as_view(), name="own-model-keys"),
+    path("model-keys/<uuid:own_key_id>/", model_keys.OwnModelKey.as_view(), name="own-model-key"),
+    path(
+        "projects/<uuid:project>/model-keys/",
+        model_keys.ProjectModelKeys.as_view(),
+        name="project-model-keys",
+    ),
+    path(
+        "projects/<uuid:project>/model-keys/<uuid:key_id>/",
+        model_keys.ProjectModelKey.as_view(),
+        name="project-model-key",
+    ),
     path("tools/", catalogues.ToolList.as_view(), name="tools"),
     path("projects/<uuid:project>/agents/", agents.AgentList.as_view(), name="agents"),
     path(

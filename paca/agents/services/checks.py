@@ -57,7 +57,7 @@ def find_errors(
         errors["efforts"] = found
     for field, error in (
         ("tools", _check_tools(agent.tools)),
-        ("model", _check_model(agent.model, agent.base_url)),
+        ("model", check_model(agent.model, agent.base_url)),
         ("handle", _check_handle(agent)),
         ("llm_api_key", _check_key(agent, _own, new_key)),
     ):
@@ -94,11 +94,11 @@ def _check_fallback_model(agent: Agent) -> str:
     same = (agent.fallback_model, agent.fallback_base_url) == (agent.model, agent.base_url)
     if same:
         return "This is the agent's own model at the same address. Choose another one."
-    return _check_model(agent.fallback_model, agent.fallback_base_url)
+    return check_model(agent.fallback_model, agent.fallback_base_url)
 
 
-def _check_model(model: str, base_url: str) -> str:
-    """An error if no adapter supports the model's name. Asks nothing over the network."""
+def check_model(model: str, base_url: str) -> str:
+    """An error if no adapter supports the model's name; empty if one does. Asks nothing over the network."""
     try:
         registry.open_llm(model, base_url=base_url, api_key="any")
     except ModelMisconfigured as error:
@@ -112,7 +112,7 @@ def _check_compaction_model(agent: Agent) -> str:
     provider = agent.model.partition("/")[0]
     # guard: compaction-model-gets-no-key-of-another-provider
     if chosen is None or chosen.partition("/")[0] == provider:
-        return _check_model(chosen, agent.base_url) if chosen else ""
+        return check_model(chosen, agent.base_url) if chosen else ""
     return (
         f"compaction_model must be a model of {provider}, like the agent's own, whose key it uses."
     )
@@ -128,7 +128,7 @@ def _check_models_of_efforts(agent: Agent) -> list[str]:
             errors.append(
                 f"{effort}: model must be a model of {provider}, like the agent's own, whose key it uses."
             )
-        elif chosen is not None and (error := _check_model(chosen, agent.base_url)):
+        elif chosen is not None and (error := check_model(chosen, agent.base_url)):
             errors.append(f"{effort}: {error}")
     return errors
 

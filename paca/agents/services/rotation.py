@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from django.db import models
 
 from paca.agents import encryption
-from paca.agents.models import Agent
+from paca.agents.models import Agent, ModelKey
 
 # All columns with secrets; apps above this one add theirs when they are ready. A test finds a missing one.
 SECRET_COLUMNS: list[tuple[type[models.Model], str]] = [
     (Agent, "encrypted_key"),
     (Agent, "fallback_encrypted_key"),
+    (ModelKey, "encrypted_key"),
 ]
 
 

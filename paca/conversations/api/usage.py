@@ -31,7 +31,7 @@ class UsageQuery(QuerySerializer):
         required=False, help_text="The last day, in UTC; today if it is left out."
     )
     group = serializers.ChoiceField(
-        choices=("day", "agent", "model", "project", "purpose"), default="day"
+        choices=("day", "agent", "model", "project", "purpose", "key"), default="day"
     )
 
     def get_fields(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class ProjectsUsageQuery(UsageQuery):
     """The same for all projects of a person."""
 
     group = serializers.ChoiceField(
-        choices=("day", "agent", "model", "project", "purpose"), default="project"
+        choices=("day", "agent", "model", "project", "purpose", "key"), default="project"
     )
 
 

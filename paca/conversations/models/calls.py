@@ -54,6 +54,8 @@ class ModelCall(models.Model):
     turn = models.PositiveIntegerField(null=True, blank=True)
     attempt = models.PositiveIntegerField(default=1)
     model = models.CharField(max_length=200)
+    # Whose key it was asked with: agent, user, project or server; empty without a key.
+    key_source = models.CharField(max_length=10, blank=True, default="", db_default="")
     status = models.CharField(
         max_length=10, choices=ModelCallStatus.choices, default=ModelCallStatus.STARTED
     )

@@ -41,7 +41,7 @@ class Trigger(BaseModel):
 
     ``event_seq`` is its place in the log: the event of a message, or the last event before a command.
     A command ends what came before it, never a message after it. ``turn`` is the turn that took it up.
-    ``comment`` is the comment that mentions the agent. ``hops`` counts the agents that have called one
+    ``actor`` is the member who caused it, None for the system. ``comment`` is the comment that mentions the agent. ``hops`` counts the agents that have called one
     another since the last act of a person: 0 for a trigger of a person.
     """
 
@@ -53,6 +53,7 @@ class Trigger(BaseModel):
     source = models.CharField(max_length=20)
     idempotency_key = models.CharField(max_length=200, blank=True)
     by = models.CharField(max_length=200, blank=True)
+    actor = models.ForeignKey(Member, on_delete=models.SET_NULL, null=True, related_name="+")
     event_seq = models.BigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=TriggerState.choices, default=TriggerState.NEW)

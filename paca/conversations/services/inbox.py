@@ -135,6 +135,7 @@ def add_trigger(
         source=source,
         idempotency_key=key,
         by=by,
+        actor=actor,
         event_seq=current.last_seq if event_seq is None else event_seq,
         comment=comment,
         hops=hops,

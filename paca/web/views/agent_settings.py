@@ -14,6 +14,7 @@ from paca.agents import catalogue, context_preview
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import EFFORT_NAMES, NAMES
 from paca.agents.models import Agent, Skill, SkillFile
+from paca.agents.services import model_keys
 from paca.conversations import budget_report
 from paca.engine.context import trigger_prompts
 from paca.engine.llm import registry as llm_registry
@@ -94,6 +95,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         fallback_json=json.dumps(agent.fallback_parameters) if agent.fallback_parameters else "",
         efforts_json=json.dumps(agent.efforts, indent=2) if agent.efforts else "",
         effort_names=", ".join(EFFORT_NAMES),
+        lent_key=_lent_key(agent),
         limits=_limit_rows(agent),
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
@@ -103,6 +105,16 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         changes=_changes(agent),
     )
     return render(request, "web/agent_settings.html", context)
+
+
+def _lent_key(agent: Agent) -> str:
+    """Whose key is used if the agent has none of its own, in words."""
+    if agent.has_key or agent.is_demo:
+        return ""
+    found = model_keys.key_of(agent, user_id=None)
+    whose = {"project": "the project's key", "server": "the server's key"}.get(found.source, "none")
+    last4 = f", which ends in {found.last4}" if found.last4 else ""
+    return f"In use: {whose}{last4}. A person's own key comes first in turns that this person alone has begun."
 
 
 def _skills(agent: Agent) -> list[Skill]:
