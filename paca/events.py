@@ -795,7 +795,7 @@ class SandboxFilesCopied(Event):
     ``commands_since``: the commands and file edits there that ran after the event of the fork. Without any the files
     are those of that event. ``changed`` files and folders were written to during the copy, and may be incomplete.
     ``skipped`` ones cannot be copied, such as sockets. ``error``: why there are no files, with the next step; the
-    fork goes on without them.
+    fork goes on without them. ``told`` says all this to people.
     """
 
     conversation_id: str = ""
@@ -807,6 +807,7 @@ class SandboxFilesCopied(Event):
     changed: int = 0
     skipped: int = 0
     error: str = ""
+    told: str = ""
 
 
 @event("agent.event.unknown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
 from django.db.models import Q
@@ -137,3 +138,25 @@ def commands_since(origin: Origin) -> int:
     return calls.exclude(effect=Effect.READ_ONLY.value).count() + sum(
         each.commands_since for each in copied
     )
+
+
+def in_words(event: events.SandboxFilesCopied) -> str:
+    """What people are told of a copy of files."""
+    if event.error:
+        return f"The fork goes on without files: {event.error}."
+    files = _count(event.files, "file or folder", "files and folders")
+    ran = _count(event.commands_since, "command or edit", "commands and edits")
+    at = datetime.fromisoformat(event.copied_at).astimezone(UTC)
+    said = [
+        f"Copied {files} as they were at {at:%H:%M} UTC.",
+        f"{ran if event.commands_since else 'No command'} ran there after the point of the fork.",
+    ]
+    if event.changed:
+        said.append(f"Written to during the copy, and perhaps incomplete: {event.changed:,}.")
+    if event.skipped:
+        said.append(f"Left out, such as sockets: {event.skipped:,}.")
+    return " ".join(said)
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"

@@ -181,9 +181,7 @@ def _(event: events.LimitReached) -> str:
 
 @_note.register
 def _(event: events.SandboxFilesCopied) -> str:
-    if event.error:
-        return f"Files not copied: {event.error}"
-    return f"Files copied as of {event.copied_at}, {event.commands_since} commands and edits after the fork"
+    return event.told
 
 
 @_note.register

@@ -10,7 +10,7 @@ from paca.common import clock
 
 # Each phase in words that follow "Starting the sandbox: ". The last one is over when the sandbox is ready.
 PHASES = {
-    "copy": "copying the files of the conversation that it is a fork of",
+    "copy": "copying files",
     "check": "asking the backend",
     "queue": "waiting for another start to end",
     "create": "creating it",

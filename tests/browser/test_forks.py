@@ -43,7 +43,7 @@ def test_answer_is_tried_again_and_forked_by_keyboard(page: Page, pictures: Path
     said = answer.locator(".prose").text_content() or ""
     answer.get_by_role("button", name="Fork from here").press("Enter")
     page.wait_for_url(lambda url: "/conversations/" in url and url != first)
-    expect(page.locator(".divider")).to_contain_text("A copy up to here, without files")
+    expect(page.locator(".divider")).to_contain_text("A copy up to here of")
     expect(page.locator(".entry.is-prose .prose").last).to_have_text(said)
     expect(page.locator(".turn-end")).to_contain_text("Done")
     actions.expect_title(page, "Fork of")
@@ -54,3 +54,34 @@ def test_answer_is_tried_again_and_forked_by_keyboard(page: Page, pictures: Path
     page.wait_for_url(lambda url: "/conversations/" in url and url not in (first, second))
     expect(page.locator(".entry.is-person .bubble")).to_have_text(asked)
     actions.wait_until(page, "finished")
+
+
+def test_fork_tells_which_files_it_has_and_that_its_origin_was_deleted(
+    page: Page, pictures: Path
+) -> None:
+    actions.start(page)
+    actions.wait_until(page, "finished")
+    origin = page.url
+    page.locator(".entry.is-prose").last.get_by_role("button", name="Fork from here").click()
+    page.wait_for_url(lambda url: "/conversations/" in url and url != origin)
+    expect(page.get_by_role("link", name="Open it")).to_be_visible()
+    expect(page.locator(".divider")).to_contain_text("Its files are copied when first used")
+    fork = page.url
+    base = origin.split("?")[0]
+    status = page.evaluate(
+        "async (id) => { const { urls, conversation } = JSON.parse(document.querySelector('paca-conversation')"
+        ".getAttribute('page')); const headers = {"
+        " 'X-CSRFToken': document.querySelector('meta[name=csrf-token]').content };"
+        " const url = urls.api.replace(conversation.id, id);"
+        " return (await fetch(url, { method: 'DELETE', headers })).status; }",
+        base.rstrip("/").rpartition("/")[2],
+    )
+    assert status == 204
+    page.goto(fork)
+    expect(page.locator(".divider")).to_contain_text("It was deleted")
+    expect(page.get_by_role("link", name="Open it")).to_have_count(0)
+    page.screenshot(path=pictures / "fork-of-deleted.png")
+    actions.write(page, "Look around the sandbox and tell me what is there.")
+    expect(page.locator(".thread")).to_contain_text(
+        "The fork goes on without files: the other conversation was deleted before its files were copied."
+    )

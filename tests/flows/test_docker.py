@@ -12,9 +12,10 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from paca.conversations import deletion
+from paca.conversations import deletion, services
 from paca.conversations.models import Conversation, Sandbox
 from paca.sandbox.base import SandboxSpec
+from paca.sandbox.docker import volume_copy
 from paca.sandbox.docker.backend import Docker
 from paca.sandbox.docker.container import volume_name
 from paca.sandbox.docker.engine import DockerRefused
@@ -221,3 +222,62 @@ def test_docker_command_over_its_limit_ends_alone_and_the_model_reads_the_limit(
         assert other.answers == ["Fine."]
         (undisturbed,) = other.event_data("tool.returned")
         assert (undisturbed["exit_code"], undisturbed["failed"]) == (0, False)
+
+
+# --- forks ------------------------------------------------------------------------------------------
+
+
+def test_docker_fork_gets_a_volume_with_a_copy_of_the_files(flow):
+    origin = flow.ask(
+        "Make it", [calls(bash="echo x > note.txt; ln -s /etc/passwd p"), says("Made.")]
+    )
+    made = services.fork(origin.row, seq=origin.row.last_seq, by=flow.world.owner)
+    fork = ObservedConversation(made.pk)
+    flow.ask("What is there?", [calls(bash="cat note.txt; readlink p"), says("x")], after=fork)
+    assert fork.outputs[-1].startswith("x\n/etc/passwd\n")
+    (told,) = fork.event_data("sandbox.files_copied")
+    assert (told["backend"], told["files"], told["commands_since"], told["error"]) == (
+        "docker",
+        2,
+        0,
+        "",
+    )
+    deletion.delete(origin.row, by=flow.world.owner)
+    flow.ask("And now?", [calls(bash="echo y >> note.txt; cat note.txt"), says("y")], after=fork)
+    assert fork.outputs[-1].startswith("x\ny\n")
+    assert_replay_matches(fork)
+
+
+def test_docker_copy_of_a_killed_worker_is_made_again_and_used_once(transactional_db, tmp_path):
+    """The worker dies while its container copies: the log does not know of that copy, so it is not used."""
+    with docker_flow(tmp_path) as flow:
+        flow.stop_worker()
+        backend = docker_backend.make(tmp_path, idle_seconds=600)
+        process = WorkerProcess(tmp_path, sandbox="docker")
+        with process:
+            many = "for n in $(seq 20000); do : > f$n; done"
+            origin = flow.begin("Make them", [calls(bash=many), says("Made.")])
+            flow.wait_until_idle(origin, SLOW)
+            flow.model.script([calls(bash="ls | wc -l"), says("Many.")])
+            made = services.fork(
+                origin.row, seq=origin.row.last_seq, by=flow.world.owner, text="How many?"
+            )
+            fork = ObservedConversation(made.pk)
+            wait_until(lambda: _copies(backend, fork.id), SLOW)
+            process.kill()
+            assert not fork.has_event("sandbox.files_copied")
+            process.start()
+            assert flow.wait_until_idle(fork, SLOW) == "finished/answered"
+        assert fork.outputs[-1].startswith("20000\n")
+        (told,) = fork.event_data("sandbox.files_copied")
+        assert (told["files"], told["error"]) == (20000, "")
+        assert_replay_matches(fork)
+
+
+def _copies(backend: Docker, conversation_id: UUID) -> bool:
+    """Whether a container copies files for the conversation."""
+    try:
+        mounts = docker_backend.described(backend, conversation_id)["Mounts"]
+    except DockerRefused:
+        return False
+    return any(mount["Destination"] == volume_copy.ORIGIN for mount in mounts)

@@ -1,5 +1,6 @@
 """A fork goes on: with a copy of its origin's files, which person and model are told of, or without and why."""
 
+import re
 from typing import Any
 
 import pytest
@@ -56,6 +57,10 @@ def test_fork_answers_with_the_copied_history_and_the_files_of_its_origin(flow):
     assert (told["conversation_id"], told["error"]) == (str(origin.id), "")
     assert (told["files"], told["bytes"] > 0, told["commands_since"]) == (1, True, 0)
     assert "No command ran there after the point of the fork." in last_request(flow)
+    assert re.fullmatch(
+        r"Copied 1 file or folder as they were at \d\d:\d\d UTC\. No command ran there after the point of the fork\.",
+        told["told"],
+    )
     assert flow.model.violations == []
     assert_replay_matches(made)
     # Each goes on with files of its own.

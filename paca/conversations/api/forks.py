@@ -25,8 +25,9 @@ class Forks(ProjectView):
     def post(self, request: Request, conversation_id: UUID) -> Response:
         """Make a new conversation that begins with a copy of this one's log up to the event `seq`.
 
-        This one stays as it is. The fork has an empty sandbox. To change a message and go on from there,
-        take the event before it, and send the changed `text`.
+        This one stays as it is. If it had files at that event, they are copied when the agent first uses the
+        sandbox of the fork: as they are then, which the event `agent.sandbox.files_copied` tells, or why there are
+        none. To change a message and go on from there, take the event before it, and send the changed `text`.
         """
         given = ForkInput.read(request)
         origin = selectors.get(self.project, conversation_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from django.utils import timezone
 
@@ -44,25 +44,20 @@ async def copy_files(
     try:
         copied = await _copy(origin, spec, manager=manager, log=log, may_replace=may_replace)
     except CopyFailed as error:
-        await log.commit(
-            events.SandboxFilesCopied(
-                conversation_id=str(origin.conversation_id), error=error.detail.rstrip(".")
-            )
+        failed = events.SandboxFilesCopied(
+            conversation_id=str(origin.conversation_id), error=error.detail.rstrip(".")
         )
+        await log.commit(replace(failed, told=forked_files.in_words(failed)))
         return spec
     since = await database.call(forked_files.commands_since, origin)
-    await log.commit(
-        events.SandboxFilesCopied(
-            conversation_id=str(origin.conversation_id),
-            backend=origin.backend,
-            copied_at=timezone.now().isoformat(timespec="seconds"),
-            files=copied.files,
-            bytes=copied.bytes,
-            commands_since=since,
-            changed=copied.changed,
-            skipped=copied.skipped,
-        )
+    told = events.SandboxFilesCopied(
+        conversation_id=str(origin.conversation_id),
+        backend=origin.backend,
+        copied_at=timezone.now().isoformat(timespec="seconds"),
+        commands_since=since,
+        **asdict(copied),
     )
+    await log.commit(replace(told, told=forked_files.in_words(told)))
     return replace(spec, files_backend=origin.backend)
 
 

@@ -379,11 +379,11 @@ export class PacaConversation extends PacaElement {
   }
 
   #context(demo, model) {
-    const { agent, me, mayWrite, mayApprove, urls } = this.page;
+    const { agent, me, mayWrite, mayApprove, urls, deletedOrigins } = this.page;
     return {
       agent, me, mayWrite, mayApprove, asks: this.#asks, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
       isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked, goBack: this.#goBack },
-      deletedOrigins: this.page.deletedOrigins ?? [], conversationUrl: (id) => urls.next.replace("CONVERSATION", id),
+      conversationUrl: (id) => !deletedOrigins?.includes(id) && urls.next.replace("CONVERSATION", id),
     };
   }
 

@@ -1,8 +1,7 @@
 // The texts of states, activities and notices. A notice has the fact and the next step.
 
 import { endInWords } from "../asks/ask-words.js";
-import { sizeInWords } from "../core/sizes.js";
-import { duration, timeOfDay } from "../core/time.js";
+import { duration } from "../core/time.js";
 import { ACTIVITIES, NEEDS_YOU, REASONS, STATUSES, SANDBOX_PHASES, STATUSES_WITH_REASON, WAITS_FOR, WAITS_FOR_PEOPLE } from "./status-labels.js";
 
 /** Label, icon and tone of a conversation's status, and its reason in a few words. */
@@ -78,23 +77,6 @@ const NEXT_STEPS = new Map(Object.entries({
   parked: "Try again, stop the conversation, or write what to do instead.",
 }));
 
-const FILES_OF_FORK = new Map(Object.entries({
-  later: ". Its files are copied when the agent first uses them",
-  none: ", which had no files yet",
-  deleted: ", whose files are deleted",
-}));
-
-function copyInWords({ files, bytes, copied_at: at, commands_since: since, changed, skipped }) {
-  const ran = since ? `${count(since, "command or edit", "commands and edits")} ran there after the point of the fork` : "nothing had run there after the point of the fork";
-  return [
-    `Copied ${count(files, "file or folder", "files and folders")} (${sizeInWords(bytes)}) as they were at ${timeOfDay(at)}: ${ran}`,
-    changed ? `${count(changed, "was", "were")} written to meanwhile and may be incomplete` : "",
-    skipped ? `${skipped.toLocaleString("en")} could not be copied` : "",
-  ].filter(Boolean).join("; ");
-}
-
-const count = (number, one, more) => `${number.toLocaleString("en")} ${number === 1 ? one : more}`;
-
 const NOTES = new Map(Object.entries({
   "agent.conversation.paused": (data) => ({
     look: "notice", tone: "hold", icon: "pause",
@@ -116,7 +98,7 @@ const NOTES = new Map(Object.entries({
   }),
   "agent.conversation.forked": ({ title, files, conversation_id: conversation }) => ({
     look: "divider", conversation,
-    fact: `A copy up to here of ${title ? `“${title}”` : "another conversation"}${FILES_OF_FORK.get(files) ?? ", without files"}`,
+    fact: `A copy up to here of ${title ? `“${title}”` : "another conversation"}${files === "later" ? ". Its files are copied when first used" : ", without files"}`,
   }),
   "agent.conversation.waiting": ({ detail }, { agent }) => ({
     look: "notice", icon: "clock",
@@ -184,9 +166,7 @@ const NOTES = new Map(Object.entries({
     look: "slim", icon: "box", fact: ["Sandbox ready", phasesInWords(phases)].filter(Boolean).join(": "),
     facts: seconds ? { seconds } : null,
   }),
-  "agent.sandbox.files_copied": (data) => (data.error
-    ? { look: "notice", tone: "wait", icon: "circle-alert", fact: "The fork goes on without files.", more: `${capital(data.error)}.` }
-    : { look: "slim", icon: "box", fact: copyInWords(data) }),
+  "agent.sandbox.files_copied": ({ told }) => ({ look: "notice", icon: "box", fact: told }),
   "agent.sandbox.paused": () => ({
     look: "slim", icon: "box", fact: "Sandbox paused: its processes resume with the next message",
   }),

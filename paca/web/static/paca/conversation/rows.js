@@ -252,14 +252,11 @@ function note(row, context) {
   }
   const action = row.current && context.mayWrite ? continueButtons(row, context) : nothing;
   if (words.look === "divider") {
-    const origin = words.conversation ? linkToOrigin(words.conversation, context) : nothing;
+    const url = words.conversation && context.conversationUrl(words.conversation);
+    const origin = url ? html`<a class="link" href=${url}>Open it</a>` : url === false ? "It was deleted" : nothing;
     return html`<div class="divider" data-key=${row.key}><span>${visible(words.fact)}</span>${origin}${action}</div>`;
   }
   return entry(row, context, { classes: "has-notice", node: icon(words.icon), body: notice(words, action) });
-}
-
-function linkToOrigin(id, { deletedOrigins, conversationUrl }) {
-  return deletedOrigins.includes(id) ? html`<span>It was deleted</span>` : html`<a class="link" href=${conversationUrl(id)}>Open it</a>`;
 }
 
 /** A divider that opens: the summary that the model reads in place of what is above it. */

@@ -92,7 +92,7 @@ export const ACTIVITIES = new Map(Object.entries({
 }));
 
 export const SANDBOX_PHASES = new Map(Object.entries({
-  "copy": "copying the files of the conversation that it is a fork of",
+  "copy": "copying files",
   "check": "asking the backend",
   "queue": "waiting for another start to end",
   "create": "creating it",
