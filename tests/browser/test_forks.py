@@ -31,7 +31,7 @@ def test_message_is_changed_in_a_fork_and_the_first_conversation_stays(
     actions.wait_until(page, "finished")
     page.get_by_role("link", name="Open it").click()
     page.wait_for_url(first)
-    actions.wait_until(page, "finished")
+    expect(page.locator(".turn-end")).to_contain_text("Done")
     assert actions.stored_rows(page) == before
 
 
