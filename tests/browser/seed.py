@@ -157,3 +157,13 @@ def _turn(number: int) -> list[events.Event]:
             events.ToolReturned(call_id=tool, output=f"{step}\n" * 5, exit_code=0, seconds=0.1),
         ]
     return found
+
+
+def project_of_rosa() -> UUID:
+    """A new project of the admin with an agent whose server, on this machine, is not there."""
+    me = Member.objects.get(project__name="Demo", user__username="admin")
+    project = projects.create(me.project.workspace, "Pier", by=me.user)
+    owner, role = project.members.get(), project.roles.get(name="Agent")
+    nowhere = {"model": "openai/any", "base_url": "http://127.0.0.1:9/v1"}
+    agents.create(project, name="Rosa", handle="rosa", role=role, by=owner, **nowhere)
+    return project.pk

@@ -95,7 +95,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         fallback_json=json.dumps(agent.fallback_parameters) if agent.fallback_parameters else "",
         efforts_json=json.dumps(agent.efforts, indent=2) if agent.efforts else "",
         effort_names=", ".join(EFFORT_NAMES),
-        lent_key=_lent_key(agent),
+        lent_key=_lent_key(agent, member.user_id),
         limits=_limit_rows(agent),
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
@@ -107,14 +107,21 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
     return render(request, "web/agent_settings.html", context)
 
 
-def _lent_key(agent: Agent) -> str:
-    """Whose key is used if the agent has none of its own, in words."""
+def _lent_key(agent: Agent, user_id: UUID | None) -> str:
+    """Whose key is used if the agent has none of its own, in words for this person."""
     if agent.has_key or agent.is_demo:
         return ""
-    found = model_keys.key_of(agent, user_id=None)
-    whose = {"project": "the project's key", "server": "the server's key"}.get(found.source, "none")
-    last4 = f", which ends in {found.last4}" if found.last4 else ""
-    return f"In use: {whose}{last4}. A person's own key comes first in turns that this person alone has begun."
+    shared = model_keys.key_of(agent, user_id=None)
+    yours = model_keys.key_of(agent, user_id=user_id)
+    whose = {"project": "the project's key", "server": "the server's key"}.get(shared.source)
+    said = f"In use: {whose}{_ending(shared)}." if whose else "No key is lent to it."
+    if yours.source == "user":
+        said += f" In turns that you alone begin: your own{_ending(yours)}."
+    return said
+
+
+def _ending(key: model_keys.FoundKey) -> str:
+    return f", which ends in {key.last4}" if key.last4 else ""
 
 
 def _skills(agent: Agent) -> list[Skill]:
