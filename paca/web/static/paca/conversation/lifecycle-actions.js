@@ -57,6 +57,7 @@ export function lifecycleActions(view) {
     },
 
     async removeFiles() {
+      if (!view.workspace) await this.measureFiles(); // the menu may still be asking
       const size = filesInWords(view.workspace);
       const sure = await ask({
         title: "Remove the files of this conversation?", yes: "Remove files",
