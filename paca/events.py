@@ -723,6 +723,15 @@ class GuardNoticed(Event):
     note: str
 
 
+@event("agent.reminder.given")
+class ReminderGiven(Event):
+    """The model is reminded by the agent's settings. ``kind`` is hint (a text that is given once a turn) or
+    verification (to check its work before the turn ends). ``text`` is what it is told."""
+
+    kind: str
+    text: str
+
+
 # --- sandbox ------------------------------------------------------------------------------------
 
 

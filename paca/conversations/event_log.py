@@ -145,7 +145,12 @@ def texts_of_people(conversation_id: UUID) -> dict[int, str]:
 
 
 # What stands before the final answer of a turn: a step with tool calls, or a correction by the loop.
-_BEFORE_ANSWER = (events.ToolCalled.type, events.GuardNoticed.type, events.TurnStarted.type)
+_BEFORE_ANSWER = (
+    events.ToolCalled.type,
+    events.GuardNoticed.type,
+    events.ReminderGiven.type,
+    events.TurnStarted.type,
+)
 
 
 def final_answer(conversation_id: UUID, turn: int) -> str:
@@ -159,6 +164,9 @@ def final_answer(conversation_id: UUID, turn: int) -> str:
     parts: list[str] = []
     for stored in map(_stored, rows.order_by("-seq").iterator(chunk_size=20)):
         event = stored.load()
+        # guard: answer-that-was-not-checked
+        if isinstance(event, events.ReminderGiven) and not parts:
+            continue  # a limit has left no room to check the answer
         if not isinstance(event, events.MessageSpoken) or (parts and not event.truncated):
             break
         parts.append(event.text)

@@ -190,6 +190,11 @@ def _(event: events.SandboxLost) -> str:
 
 
 @_note.register
+def _(event: events.ReminderGiven) -> str:
+    return "Asked to check its work" if event.kind == "verification" else ""
+
+
+@_note.register
 def _(event: events.TodoChanged) -> str:
     todo = list_of(event)
     present = f"; now: {todo.present}" if todo.present else ""

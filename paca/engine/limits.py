@@ -12,6 +12,7 @@ from paca.engine.budgets import NOTHING, SHARED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
 from paca.engine.model_state import ModelState
+from paca.engine.reminders import Reminders
 from paca.events import Event
 
 WARN_AT_STEPS_LEFT = 2
@@ -97,16 +98,18 @@ class TurnProgress:
     decisions: Decisions = Decisions()
     plan: PlanState = PlanState()
     models: ModelState = ModelState()
+    reminders: Reminders = Reminders()
 
     def advance(self, event: Event, seq: int = 0) -> TurnProgress:
         """The progress after one more event, whose number is ``seq``."""
         counted, guard = self._count(event), self.loop_guard.advance(event)
         compaction, decisions = self.compaction.advance(event, seq), self.decisions.advance(event)
         models, plan = self.models.advance(event, seq), self.plan.advance(event)
+        reminders = counted.reminders.advance(event)
         # A copy costs as much as the rest, and most events change none of them.
         same = guard is counted.loop_guard and compaction is counted.compaction
         same = same and plan is counted.plan and models is counted.models
-        if same and decisions is counted.decisions:
+        if same and decisions is counted.decisions and reminders is counted.reminders:
             return counted
         return replace(
             counted,
@@ -115,6 +118,7 @@ class TurnProgress:
             decisions=decisions,
             plan=plan,
             models=models,
+            reminders=reminders,
         )
 
     def _count(self, event: Event) -> TurnProgress:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from paca import events
-from paca.engine import acting, call_cancellation, limits, promised_work, summary_at_limit
 from paca.engine.approvals.person_tools import reason_of
 from paca.engine.approvals.policy import PersonNeeded
+from paca.engine import (
+    acting,
+    call_cancellation,
+    limits,
+    promised_work,
+    reminding,
+    summary_at_limit,
+)
 from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import OpenCall
 from paca.engine.fallback import think_with_fallback
@@ -59,6 +66,7 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
         apply_choice(turn, services)
         if outcome := await _end_before_call(turn, services):
             return outcome
+        reminding.give_hint(turn, services)
         recorded = await within_time(turn, think_with_fallback(turn, services))
         # guard: engine-text-call-correction
         if (
@@ -68,6 +76,8 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
         ):
             continue
         if outcome := _end_after_reply(recorded):
+            if outcome is ANSWERED and await reminding.asks_to_verify(turn, services):
+                continue
             return outcome
         calls = [OpenCall(call) for call in recorded.reply.calls]
         await within_time(turn, acting.run_calls(calls, turn, services))
@@ -185,6 +195,9 @@ async def _end_at_limit(
     Tool calls that the time limit has cancelled get a result.
     """
     await services.log.commit()
+    # guard: engine-limit-takes-no-answer
+    if services.log.progress.reminders.checking:
+        return ANSWERED  # there was no room to check it
     if limit.reason == "time_limit":
         why = f"Stopped at the time limit of {limit.amount}."
         await call_cancellation.cancel(services.log.history.open_calls(), turn, services, why=why)

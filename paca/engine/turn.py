@@ -28,6 +28,7 @@ from paca.engine.llm.model_errors import (
     ToolsUnsupported,
 )
 from paca.engine.model_state import OWN_MODEL, ModelChoice
+from paca.engine.reminders import VerificationPolicy
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event
@@ -62,6 +63,9 @@ class AgentProfile:
     compaction_model: str = ""
     fallback_model: str = ""
     effort_steps: int | None = None
+    verification: str = VerificationPolicy.OFF
+    verification_prompt: str = ""
+    hint: str = ""
     retries: int = 3
     command_timeout_seconds: float = 60
     approval: str = ApprovalPolicy.AUTO

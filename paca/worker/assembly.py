@@ -93,6 +93,7 @@ _AGENT_COLUMNS = _columns(
     *AGENT_COLUMNS,
     "approval",
     "tracing",
+    *("verification", "verification_prompt", "hint"),
 )
 
 
@@ -188,6 +189,9 @@ def _profile(
         ),
         limits=limits_of(agent, rows.project),
         approval=agent.approval,
+        verification=agent.verification,
+        verification_prompt=agent.verification_prompt,
+        hint=agent.hint,
         compact_at=settings.CONTEXT_COMPACT_AT,
         compaction_model=model_profiles.compaction_model(agent, agent.model),
         fallback_model=agent.fallback_model,

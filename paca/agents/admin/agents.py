@@ -227,6 +227,10 @@ class AgentAdmin(ServiceAdmin):
             {"classes": ["tab"], "fields": ("sandbox_memory_mib", "sandbox_cpus", "sandbox_life")},
         ),
         ("Approval", {"classes": ["tab"], "fields": ("approval", "plan_mode", "tracing")}),
+        (
+            "Reminders",
+            {"classes": ["tab"], "fields": ("verification", "verification_prompt", "hint")},
+        ),
         ("Git", {"classes": ["tab"], "fields": ("git_name", "git_email")}),
     )
 

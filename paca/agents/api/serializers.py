@@ -43,6 +43,10 @@ class PromptsSerializer(serializers.Serializer[Any]):
     chat_message = serializers.CharField(source="chat_message_prompt")
     description_write = serializers.CharField(source="description_write_prompt")
     execute = serializers.CharField(source="execute_prompt")
+    verification = serializers.CharField(
+        source="verification_prompt", help_text="What it is asked before a turn ends."
+    )
+    hint = serializers.CharField(help_text="What it reads in each turn.")
 
 
 class LimitsSerializer(serializers.Serializer[Any]):
@@ -119,6 +123,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "approval",
             "tracing",
             "plan_mode",
+            "verification",
             "prompts",
             "limits",
             "sandbox",
@@ -164,6 +169,10 @@ class PromptsInput(InputSerializer):
     chat_message = _prompt_field("chat_message_prompt")
     description_write = _prompt_field("description_write_prompt")
     execute = _prompt_field("execute_prompt")
+    verification = _prompt_field(
+        "verification_prompt", help_text="What it is asked before a turn ends; empty: the default."
+    )
+    hint = _prompt_field("hint", help_text="What it reads in each turn, behind the newest message.")
 
 
 def _token_input(source: str) -> serializers.IntegerField:
@@ -291,6 +300,12 @@ class AgentInput(InputSerializer):
     plan_mode = serializers.BooleanField(
         required=False,
         help_text="New conversations begin in plan mode: only tools that read run until a plan is approved.",
+    )
+    verification = serializers.ChoiceField(
+        choices=Agent.Verification.choices,
+        required=False,
+        help_text="When it is asked to check its work, before a turn ends in which it has changed something: off, "
+        "unattended (where nobody watches) or always. It costs at least one model call more.",
     )
     prompts = PromptsInput(source="*", required=False)
     limits = LimitsInput(source="*", required=False)

@@ -87,6 +87,17 @@ class AgentApproval(models.TextChoices):
     ALL = "all", "Asks before each call"
 
 
+class AgentVerification(models.TextChoices):
+    """When an agent is asked to check its work, before a turn ends in which it has changed something."""
+
+    OFF = "off", "Never"
+    UNATTENDED = (
+        "unattended",
+        "Where nobody watches: after an assignment, a mention or a program's call",
+    )
+    ALWAYS = "always", "In every turn"
+
+
 class AgentStatus(models.TextChoices):
     """An active agent works, a paused one queues new work, an inactive one refuses it."""
 
@@ -113,6 +124,7 @@ class Agent(BaseModel):
     Status = AgentStatus
     SandboxLife = SandboxLife
     Approval = AgentApproval
+    Verification = AgentVerification
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
     name = models.CharField(max_length=100)
@@ -256,6 +268,29 @@ class Agent(BaseModel):
         db_default=False,
         help_text="Its new conversations begin in plan mode: only tools that read run until a plan is approved.",
     )
+    # With defaults of the database, for the same reason.
+    verification = models.CharField(
+        max_length=10,
+        choices=AgentVerification.choices,
+        default=AgentVerification.OFF,
+        db_default=AgentVerification.OFF,
+        help_text="When it is asked to check its work, before a turn ends in which it has changed something. "
+        "It costs at least one model call more.",
+    )
+    verification_prompt = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        validators=[MaxLengthValidator(2000)],
+        help_text="What it is asked then. Empty: the default.",
+    )
+    hint = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        validators=[MaxLengthValidator(1000)],
+        help_text="A short text that it reads in each turn, behind the newest message. Empty: none.",
+    )
 
     git_name = models.CharField(
         max_length=100, default="paca-agent", help_text="Author of its commits."
@@ -296,6 +331,10 @@ class Agent(BaseModel):
             ),
             models.CheckConstraint(
                 name="agent_approval_is_known", condition=Q(approval__in=["auto", "unsafe", "all"])
+            ),
+            models.CheckConstraint(
+                name="agent_verification_is_known",
+                condition=Q(verification__in=["off", "unattended", "always"]),
             ),
             models.CheckConstraint(
                 name="agent_limits_are_positive",

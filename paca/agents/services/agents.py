@@ -50,6 +50,9 @@ SETTINGS = frozenset(
         "approval",
         "tracing",
         "plan_mode",
+        "verification",
+        "verification_prompt",
+        "hint",
         "git_name",
         "git_email",
     }

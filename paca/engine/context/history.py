@@ -113,6 +113,7 @@ def advance(history: History, event: Event, seq: int) -> History:
             | events.LimitNeared()
             | events.LimitReached()
             | events.GuardNoticed()
+            | events.ReminderGiven()
             | events.ConversationForked()
             | events.FlagsChanged()
             | events.SandboxFilesCopied()

@@ -16,6 +16,7 @@ CUT_TO_NOTHING = (
 NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
 NO_OUTPUT = "(no output)"
 STOPPED = "[A person stopped you here.]"
+ANSWER_AGAIN = "Then write your whole answer again: only the last one is delivered."
 TOLD_OTHERWISE = ("interrupted", "forked")  # reasons of ends that have an event of their own
 FORKED = (
     "[A person forked the conversation here: what is above is a copy of another conversation. Your"
@@ -56,6 +57,10 @@ def text_of(event: Event) -> str:
             return _text_of_copy(event)
         case events.FlagsChanged(plan=bool() as plan):
             return PLAN_MODE if plan else PLAN_MODE_OFF
+        case events.ReminderGiven(kind="verification", text=text):
+            return f"[{text}\n{ANSWER_AGAIN}]"
+        case events.ReminderGiven(text=text):
+            return f"[From your settings: {text}]"
         case _:
             return notice_of(event)
 

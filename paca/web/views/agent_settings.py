@@ -18,6 +18,7 @@ from paca.agents.services import model_keys
 from paca.conversations import budget_report
 from paca.engine.context import trigger_prompts
 from paca.engine.llm import registry as llm_registry
+from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
 from paca.web import page_urls
@@ -44,6 +45,11 @@ APPROVALS = (
     ("auto", "Never else: it runs by itself"),
     ("unsafe", "For unsafe calls"),
     ("all", "For each call, even reads"),
+)
+VERIFICATIONS = (
+    ("off", "Never"),
+    ("unattended", "Where nobody watches"),
+    ("always", "In every turn"),
 )
 PROMPTS = (
     ("task_assigned", "When a task is assigned to it"),
@@ -99,6 +105,8 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         limits=_limit_rows(agent),
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
+        verifications=VERIFICATIONS,
+        default_verification=DEFAULT_VERIFICATION,
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),
         preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),

@@ -356,6 +356,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,
+  "agent.reminder.given": addNote,
   "agent.context.trimmed": addNote,
   "agent.context.compaction_requested": addNote,
   "agent.context.compacting": (draft, _frame, { part, parts }) => {

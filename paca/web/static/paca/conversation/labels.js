@@ -159,6 +159,10 @@ const NOTES = new Map(Object.entries({
   "agent.model.noticed": ({ code, text }) => ({
     look: "notice", tone: "wait", icon: code === "only_reasoning" ? "brain" : "circle-alert", fact: text,
   }),
+  "agent.reminder.given": ({ kind, text }, { agent }) => ({
+    look: "fold", icon: "circle-check", told: text,
+    fact: kind === "hint" ? "Hint of the settings" : `${agent} was asked to check its work`,
+  }),
   "agent.guard.noticed": ({ guard, note }, { agent }) => ({
     look: "fold", icon: "circle-alert", fact: (GUARDS.get(guard) ?? GUARDS.get(""))(agent), told: note,
   }),
