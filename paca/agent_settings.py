@@ -9,6 +9,7 @@ __all__ = [
     "AGENT_MAX_STEPS",
     "COMPACTION_MODEL",
     "CONTEXT_COMPACT_AT",
+    "TITLE_MODEL",
 ]
 
 AGENT_MAX_STEPS = env.integer(
@@ -51,4 +52,12 @@ COMPACTION_MODEL = env.text(
     meaning="The model that writes summaries, such as a smaller one, as `provider/model`. It is asked with the key of "
     "each agent whose model is of that provider and has no base URL. Other agents, and those with the parameter "
     "`compaction_model`, are not affected. Empty: each agent's own model.",
+)
+TITLE_MODEL = env.text(
+    "TITLE_MODEL",
+    "",
+    meaning="The model that writes the titles of chats after their first answer, such as a small one, as "
+    "`provider/model`; or `off`, and the first words of a chat are its title. It is asked with the key of each agent "
+    "whose model is of that provider and has no base URL. Other agents use their own model; the parameter "
+    "`title_model` of an agent comes first. Empty: each agent's own model.",
 )

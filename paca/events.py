@@ -216,10 +216,12 @@ class TurnFinished(Event):
 
 @event("agent.title.changed")
 class TitleChanged(Event):
-    """The title, made from the first message or written by a person; empty if that message was taken back."""
+    """The title, made from the first message or written by a person; empty if that message was taken back.
+    ``model`` has written it after the first answer; it is empty if no model has."""
 
     title: str
     by: str = ""
+    model: str = ""
 
 
 # --- messages ---------------------------------------------------------------------------------------
@@ -368,7 +370,7 @@ class UsageRecorded(Event):
     than the reply, and comes after it in the history whatever its number.
     Tokens are null if the server did not report them; limits then count ``estimated_tokens`` and
     ``estimated_usd``, which are not shown.
-    ``purpose`` is turn for a reply of the conversation, and compaction for a summary of it.
+    ``purpose`` is turn for a reply of the conversation, compaction for a summary of it, and title for its title.
     ``context``: what filled the request, as in the ``context`` of the conversation; null if it was not the
     last attempt. ``request_characters``: the length of its system prompt, tools and messages.
     """

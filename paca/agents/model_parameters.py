@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paca.engine.model_state import DETERMINED, QUICK
+from paca.engine.titles import OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,11 @@ OWN_NUMBERS = {
 }
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 SENT_NAMES = (*NUMBERS, "effort")
-COMPACTION_MODEL = "compaction_model"  # as ``provider/model``
-NAMES = (*SENT_NAMES, *OWN_NUMBERS, COMPACTION_MODEL)
+# Models, as ``provider/model``.
+COMPACTION_MODEL = "compaction_model"
+TITLE_MODEL = "title_model"  # or ``off``
+MODELS = (COMPACTION_MODEL, TITLE_MODEL)
+NAMES = (*SENT_NAMES, *OWN_NUMBERS, *MODELS)
 MAX_MODEL_CHARACTERS = 200
 
 
@@ -105,8 +109,8 @@ def _find_error(name: str, value: Any, known: tuple[str, ...]) -> str:
         return f"{str(name)[:50]} is not known; there are {', '.join(known)}."
     if number := {**NUMBERS, **OWN_NUMBERS}.get(name):
         return number.find_error(name, value)
-    if name == COMPACTION_MODEL:
-        return _find_error_of_model(value, COMPACTION_MODEL)
+    if name in MODELS:
+        return "" if (name, value) == (TITLE_MODEL, OFF) else _find_error_of_model(value, name)
     return "" if value in EFFORTS else f"effort must be one of {', '.join(EFFORTS)}."
 
 

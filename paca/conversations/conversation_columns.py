@@ -12,6 +12,7 @@ from paca.common.text import to_storable_json
 from paca.conversations.models import ConversationStatus
 from paca.conversations.models.statuses import WAITS_FOR_PEOPLE
 from paca.conversations.sql_parameters import datetime_parameter
+from paca.engine.titles import PURPOSE as TITLE_PURPOSE
 from paca.events import Event
 
 _STATUS_AFTER: dict[type[Event], ConversationStatus] = {
@@ -72,8 +73,16 @@ def changes_lists(event: Event) -> bool:
 
 def state_after(new_events: Sequence[Event]) -> dict[str, str]:
     """The activity after these events; empty if none of them changes it."""
-    found = [_ACTIVITY_AFTER[type(event)] for event in new_events if type(event) in _ACTIVITY_AFTER]
+    found = [each for event in new_events if (each := _activity_after(event)) is not None]
     return {"activity": found[-1]} if found else {}
+
+
+def _activity_after(event: Event) -> str | None:
+    """The activity that the event tells; None if it tells none. The turn does not wait for its title."""
+    # guard: title-is-no-activity
+    if isinstance(event, events.UsageRecorded) and event.purpose == TITLE_PURPOSE:
+        return None
+    return _ACTIVITY_AFTER.get(type(event))
 
 
 def assignments(
@@ -98,7 +107,7 @@ def assignments(
 def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
     """The columns that one event sets, with their values."""
     changes: dict[str, Any] = {}
-    if (activity := _ACTIVITY_AFTER.get(type(event))) is not None:
+    if (activity := _activity_after(event)) is not None:
         changes["activity"] = activity
     if (status := _STATUS_AFTER.get(type(event))) is not None:
         changes |= _status_changes(event, status, now, leased=leased)

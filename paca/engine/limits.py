@@ -76,7 +76,8 @@ class TurnProgress:
 
     ``tokens`` and ``cost_usd`` are what the conversation has used of its present portion, ``of_turn`` what the
     turn has. ``used_budget`` names a budget of the conversation that is used up, ``warned`` the limits that the
-    model was told about. ``chatting``: the newest message is a person's, written in the conversation.
+    model was told about. ``title_settled``: a person or a model has written the title, or a model was asked for it.
+    ``chatting``: the newest message is a person's, written in the conversation.
 
     It is a fold over the log, so a worker that takes the conversation over counts on.
     """
@@ -99,6 +100,7 @@ class TurnProgress:
     plan: PlanState = PlanState()
     models: ModelState = ModelState()
     reminders: Reminders = Reminders()
+    title_settled: bool = False
 
     def advance(self, event: Event, seq: int = 0) -> TurnProgress:
         """The progress after one more event, whose number is ``seq``."""
@@ -134,7 +136,10 @@ class TurnProgress:
                     tokens=self.tokens + tokens,
                     cost_usd=self.cost_usd + dollars,
                     of_turn=turn,
+                    title_settled=self.title_settled or event.purpose == "title",
                 )
+            case events.TitleChanged(by=by, model=model) if by or model:
+                return replace(self, title_settled=True)
             case events.MessageReceived(trigger=trigger):
                 return replace(self, chatting=trigger == promised_work.CHAT_MESSAGE)
             case events.MessageSpoken():
@@ -172,6 +177,7 @@ class TurnProgress:
             cost_usd=cost_usd,
             chatting=self.chatting,
             compaction=self.compaction,
+            title_settled=self.title_settled or is_fork,
         )
 
 

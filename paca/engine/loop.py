@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from paca import events
-from paca.engine.approvals.person_tools import reason_of
-from paca.engine.approvals.policy import PersonNeeded
 from paca.engine import (
     acting,
     call_cancellation,
@@ -13,6 +11,8 @@ from paca.engine import (
     reminding,
     summary_at_limit,
 )
+from paca.engine.approvals.person_tools import reason_of
+from paca.engine.approvals.policy import PersonNeeded
 from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import OpenCall
 from paca.engine.fallback import think_with_fallback

@@ -62,9 +62,10 @@ class Reminders:
 
     def _after_call(self, event: events.ToolCalled | events.ToolStarted) -> Reminders:
         if isinstance(event, events.ToolCalled):
-            is_change = not event.problem and _may_change(event)
+            if event.problem or not _may_change(event):
+                return self
             # guard: verification-after-a-change
-            return replace(self, changing=self.changing | {event.call_id}) if is_change else self
+            return replace(self, changing=self.changing | {event.call_id})
         if event.call_id not in self.changing:
             return self
         return replace(self, changed=True, changing=frozenset())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from paca import events
 from paca.engine import limits
 from paca.engine.before_call import limit_before_call
+from paca.engine.budgets import Amounts
 from paca.engine.llm import retrying
 from paca.engine.llm.base import LLM, Reply, Request
 from paca.engine.llm.model_errors import ModelError
@@ -16,18 +17,25 @@ from paca.engine.turn import ActiveTurn, TurnServices
 
 
 async def ask_beside(
-    turn: ActiveTurn, services: TurnServices, request: Request, *, llm: LLM, purpose: str
+    turn: ActiveTurn,
+    services: TurnServices,
+    request: Request,
+    *,
+    llm: LLM,
+    purpose: str,
+    at_most: Amounts | None = None,
 ) -> Reply:
     """The reply to a request that is no part of the conversation. ``purpose`` is booked with its usage.
 
-    ``llm`` is the client of the request's model.
+    ``llm`` is the client of the request's model. ``at_most`` is what the call may take; None if it sends about what
+    the next request of the conversation would.
 
     Each attempt stores its row before it starts, and adds its usage to the next commit, however it ends.
     A worker that dies meanwhile leaves the row, which the next worker marks as abandoned.
 
     Raises the last ``ModelError``, and ``TurnLimitReached`` if a limit forbids an attempt.
     """
-    call = _SideCall(turn, services, request.model, purpose)
+    call = _SideCall(turn, services, request.model, purpose, at_most)
     try:
         await call.begin()
         async with retrying.stream_with_retries(
@@ -56,6 +64,7 @@ class _SideCall:
     services: TurnServices
     model: str
     purpose: str
+    at_most: Amounts | None = None
     stream: retrying.RetryingStream | None = None
     attempt: int = 1
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -63,8 +72,11 @@ class _SideCall:
 
     async def begin(self, *entries: events.Event) -> None:
         await self.services.log.commit()  # the usage of an attempt before this one counts
+        reached = await limit_before_call(
+            self.turn, self.services, model=self.model, at_most=self.at_most
+        )
         # guard: engine-limits-of-a-side-call
-        if reached := await limit_before_call(self.turn, self.services, model=self.model):
+        if reached:
             raise limits.TurnLimitReached(reached)
         row = self.turn.call_started(
             self.id, model=self.model, attempt=self.attempt, purpose=self.purpose
@@ -97,7 +109,11 @@ class _SideCall:
             outcome=attempt.outcome,
             seconds=round(attempt.seconds, 3),
             purpose=self.purpose,
-            **usage_fields(attempt.usage, replace(self.turn.profile, model=self.model)),
+            **usage_fields(
+                attempt.usage,
+                replace(self.turn.profile, model=self.model),
+                unanswered=self.turn.next_call,
+            ),
         )
         self.services.log.add(usage)
         self.services.traces.end(usage, attempt)

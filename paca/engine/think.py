@@ -12,7 +12,8 @@ from paca import events
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
 from paca.engine import limits
-from paca.engine.before_call import limit_before_call
+from paca.engine.before_call import limit_before_call, most_answered
+from paca.engine.budgets import NOTHING, Amounts
 from paca.engine.context.history import HISTORY_FORM, History
 from paca.engine.llm import retrying
 from paca.engine.llm.base import (
@@ -194,7 +195,7 @@ class _ModelCall:
             outcome=attempt.outcome,
             seen_seq=self.history.seq,
             seconds=round(attempt.seconds, 3),
-            **usage_fields(attempt.usage, self.turn.profile),
+            **usage_fields(attempt.usage, self.turn.profile, unanswered=self.turn.next_call),
             **self._request_fields(attempt),
         )
         self.services.log.add(usage)
@@ -312,8 +313,13 @@ class _ModelCall:
         )
 
 
-def usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
-    """Tokens and cost as fields of ``UsageRecorded``. Null means that the provider did not tell."""
+def usage_fields(
+    usage: Usage, profile: AgentProfile, *, unanswered: Amounts = NOTHING
+) -> dict[str, Any]:
+    """Tokens and cost as fields of ``UsageRecorded``. Null means that the provider did not tell.
+
+    ``unanswered`` is what a request has taken at most of which the provider told nothing.
+    """
     cost: float | None = None
     # guard: usage-failure-of-a-price-is-tolerated
     with tolerated("usage"):
@@ -321,6 +327,10 @@ def usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
     if usage.estimated:
         unknown = dict.fromkeys(("input", "output", "cache_read", "cache_write", "cost_usd"))
         tokens = usage.input + usage.output
+        # guard: budget-counts-an-unanswered-request
+        if not tokens:
+            taken = _taken_unanswered(unanswered, profile)
+            tokens, cost = taken.tokens, taken.cost_usd
         return {**unknown, "estimated_tokens": tokens, "estimated_usd": cost or 0.0}
     return {
         "input": usage.input,
@@ -329,6 +339,18 @@ def usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
         "cache_write": usage.cache_write,
         "cost_usd": cost,
     }
+
+
+def _taken_unanswered(at_most: Amounts, profile: AgentProfile) -> Amounts:
+    """What is counted for a request without any answer. A provider may bill all of it.
+
+    A server of one's own bills nothing, and ends its work with the connection: only what it was sent is counted, so
+    that a server which hangs does not use up the tokens of a day.
+    """
+    # guard: budget-of-a-server-that-hangs
+    if not profile.time_limits.own_server:
+        return at_most
+    return replace(at_most, tokens=max(0, at_most.tokens - most_answered(profile)))
 
 
 def _effect_and_subject(use: ToolUse, turn: ActiveTurn) -> tuple[str, str]:

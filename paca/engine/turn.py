@@ -40,6 +40,7 @@ LendSlot = Callable[[], AbstractAsyncContextManager[None]]
 class AgentProfile:
     """The settings of the agent that the engine needs. The engine never sees database rows.
 
+    ``title_model`` writes the titles of chats; empty if no model does.
     ``unattended``: no person waits for the answer in the conversation, as after an assignment.
     ``key_source`` says whose key is used: agent, user, project or server. ``fallback_model`` goes on where the agent's model fails; empty for none. ``effort_steps`` is the step limit of the
     message's effort, in place of the agent's.
@@ -63,6 +64,7 @@ class AgentProfile:
     compaction_model: str = ""
     fallback_model: str = ""
     effort_steps: int | None = None
+    title_model: str = ""
     verification: str = VerificationPolicy.OFF
     verification_prompt: str = ""
     hint: str = ""

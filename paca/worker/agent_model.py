@@ -99,6 +99,12 @@ def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:
         return None
 
 
+def open_title_llm_of(models: AgentModels) -> LLM:
+    """The client of the model that writes titles. Raises ``ModelMisconfigured`` if it cannot be opened."""
+    profile = models.own.profile
+    return _open(profile, profile.title_model, models.own.api_key)
+
+
 def _open(profile: AgentProfile, model: str, api_key: str) -> LLM:
     llm = open_llm(model, base_url=profile.base_url, api_key=api_key, limits=profile.time_limits)
     return masked(llm, api_key)

@@ -194,6 +194,7 @@ def _profile(
         hint=agent.hint,
         compact_at=settings.CONTEXT_COMPACT_AT,
         compaction_model=model_profiles.compaction_model(agent, agent.model),
+        title_model=model_profiles.title_model(agent),
         fallback_model=agent.fallback_model,
         retries=settings.LLM_MAX_RETRIES,
         command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,

@@ -31,9 +31,11 @@ from paca.common.errors import PacaError
 from paca.common.prepared_queries import Parameter, Select, Update
 from paca.conversations import store
 from paca.conversations.models import (
+    ControlCommand,
     Conversation,
     ConversationStatus,
     ModelCall,
+    ModelCallPurpose,
     ModelCallStatus,
     PendingKind,
     PendingTrigger,
@@ -67,6 +69,7 @@ from paca.worker.turn_end import (
 logger = logging.getLogger(__name__)
 
 MAX_CANDIDATES = 50
+WAITS_FOR_WORKER = "waiting_for_worker"  # an activity
 MAX_LOST_WORKERS = 3
 FAILED_STEP_PAUSE_SECONDS = 1.0
 PARKED_DETAIL = (
@@ -138,7 +141,7 @@ def claimable() -> QuerySet[Conversation]:
     Queued conversations of an agent that is paused or at its limit are left out, so that they do not
     hide those of other agents. Conversations that are already running are always included.
     """
-    others = Conversation.objects.filter(agent=OuterRef("agent"), status__in=ACTIVE_STATUSES)
+    others = Conversation.objects.active_of(OuterRef("agent"))
     busy = Subquery(others.order_by().values("agent").annotate(n=Count("pk")).values("n"))
     waits = Q(status=ConversationStatus.QUEUED, agent__limit_concurrent__gt=Coalesce(busy, 0)) & ~Q(
         agent__status=Agent.Status.PAUSED
@@ -179,9 +182,18 @@ _AGENT_LOCK = Select(
 )
 _RUNNING_COUNT = Select(
     lambda: (
-        Conversation.objects.filter(
-            agent=Parameter("agent", UUIDField()), status__in=ACTIVE_STATUSES
-        )
+        Conversation.objects.active_of(Parameter("agent", UUIDField()))
+        .order_by()
+        .values("agent")
+        .annotate(n=Count("pk"))
+        .values_list("n")
+    )
+)
+# Without those that go on after a wait for a person and have no worker yet.
+_AT_WORK_COUNT = Select(
+    lambda: (
+        Conversation.objects.active_of(Parameter("agent", UUIDField()))
+        .exclude(activity=WAITS_FOR_WORKER, lease_owner="")
         .order_by()
         .values("agent")
         .annotate(n=Count("pk"))
@@ -208,6 +220,10 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
     lost_workers = 0 if queued else candidate.lost_workers + bool(candidate.lease_owner)
     if queued and not _agent_has_capacity(candidate.agent_id):
         return None
+    decided = not queued and candidate.activity == WAITS_FOR_WORKER and not candidate.lease_owner
+    # guard: decided-work-waits-for-a-place
+    if decided and not _has_place_again(candidate):
+        return None
     won = _CLAIM.run(
         id=candidate.id,
         epoch=candidate.lease_epoch,
@@ -227,8 +243,8 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
         _park(rows.conversation, lease)
         return None
     # guard: worker-goes-on-after-a-decision
-    decided = candidate.activity == "waiting_for_worker"
-    return _take_over(rows, lease, waited_for=_waited_for(lease) if decided else "")
+    goes_on = candidate.activity == WAITS_FOR_WORKER
+    return _take_over(rows, lease, waited_for=_waited_for(lease) if goes_on else "")
 
 
 def _waited_for(lease: Lease) -> str:
@@ -238,15 +254,26 @@ def _waited_for(lease: Lease) -> str:
     return "question" if kind == RequestKind.QUESTION else "approval"
 
 
-def _agent_has_capacity(agent_id: UUID) -> bool:
-    """Whether the agent may run one more conversation. The lock on its row orders the claims."""
+def _has_place_again(candidate: ClaimCandidate) -> bool:
+    """Whether the agent has room for a conversation that has left its place while it waited for a person.
+
+    It comes before queued ones, which count it. One that was stopped meanwhile only has to end.
+    """
+    stop = Trigger.objects.filter(
+        conversation=candidate.id, state=TriggerState.NEW, control=ControlCommand.STOP
+    )
+    return stop.exists() or _agent_has_capacity(candidate.agent_id, _AT_WORK_COUNT)
+
+
+def _agent_has_capacity(agent_id: UUID, count: Select = _RUNNING_COUNT) -> bool:
+    """Whether the agent may run one more conversation than ``count``. The lock on its row orders the claims."""
     [(deleted_at, limit)] = _AGENT_LOCK.rows(id=agent_id)
     if deleted_at is not None:
         # A message came at the moment of its deletion, whose transaction did not see it.
         stop_agent_conversations(agent_id, by="")
         return False
     # Counted after the lock is taken, so that claims made meanwhile count.
-    running = sum(int(n) for (n,) in _RUNNING_COUNT.rows(agent=agent_id))
+    running = sum(int(n) for (n,) in count.rows(agent=agent_id))
     return running < int(limit)
 
 
@@ -294,10 +321,13 @@ def _park(conversation: Conversation, lease: Lease) -> None:
 
 
 def _mark_model_calls_abandoned(lease: Lease) -> None:
+    """Of the claim before this one. A call for a title has no claim, and may be running."""
     ModelCall.objects.filter(
         conversation=lease.conversation_id,
         status__in=statuses_before(ModelCallStatus.ABANDONED, MODEL_CALL_MOVES),
-    ).update(status=ModelCallStatus.ABANDONED, finished_at=Now())
+    ).exclude(purpose=ModelCallPurpose.TITLE).update(
+        status=ModelCallStatus.ABANDONED, finished_at=Now()
+    )
 
 
 def _take_over(rows: assembly.ConversationRows, lease: Lease, *, waited_for: str = "") -> Claimed:

@@ -34,6 +34,7 @@ from paca.worker.sandboxes import availability, sweeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
 from paca.worker.telemetry import TelemetryExporter
+from paca.worker.title_writer import TitleWriter
 from paca.worker.turns import ConversationRun, WorkerResources
 from paca.worker.worker_registry import WorkerRegistration
 from paca.worker.worker_settings import WorkerSettings
@@ -69,7 +70,8 @@ class Worker:
             has_disk_space=has_disk_space,
         )
         warm_pool = self._warm_pool if settings.pool_size else None
-        self._resources = WorkerResources(self._database, sandbox_manager, warm_pool)
+        self._titles = TitleWriter(self._database)
+        self._resources = WorkerResources(self._database, sandbox_manager, warm_pool, self._titles)
         self.last_sweep_at = clock.monotonic()
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
@@ -92,6 +94,7 @@ class Worker:
                 with tolerated("report of the drain"):
                     await self._database.call(self._registration.update, draining=True)
                 await asyncio.gather(self._release_runs(), self._warm_pool.drain())
+                await self._titles.drain()
         finally:
             self._lease_keeper.stop()
             await close_connections()

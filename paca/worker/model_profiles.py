@@ -9,6 +9,7 @@ from django.conf import settings
 
 from paca.agents import model_parameters
 from paca.agents.models import Agent
+from paca.engine import titles
 from paca.engine.llm import own_parameters
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.registry import is_own_server
@@ -79,6 +80,20 @@ def compaction_model(agent: Agent, model: str) -> str:
     # guard: compaction-model-of-the-same-provider
     if chosen.partition("/")[0] != model.partition("/")[0] or chosen == model:
         return ""
+    return chosen
+
+
+def title_model(agent: Agent) -> str:
+    """The model that writes titles; empty if none does. It gets the agent's key, so it is of the same provider."""
+    own: str = agent.parameters.get(own_parameters.TITLE_MODEL) or ""
+    chosen = own or settings.TITLE_MODEL
+    # guard: demo-writes-no-titles
+    if agent.is_demo or chosen == titles.OFF:
+        return ""
+    is_of_another = not own and bool(agent.base_url)
+    # guard: title-model-of-the-same-provider
+    if is_of_another or chosen.partition("/")[0] != agent.model.partition("/")[0]:
+        return agent.model
     return chosen
 
 

@@ -50,6 +50,7 @@ from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.skill_access import RunSkillAccess
 from paca.worker.stream_buffer import StreamBuffer
+from paca.worker.title_writer import AnsweredTurn, TitleWriter
 from paca.worker.turn_limits import read_limits
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class WorkerResources:
     database: Database
     sandbox_manager: SandboxManager
     warm_pool: WarmPool | None = None
+    titles: TitleWriter | None = None
     history_cache: HistoryCache = field(default_factory=HistoryCache)
 
 
@@ -229,7 +231,7 @@ class ConversationRun:
                 await log.commit()  # known results, and the usage of the cancelled call
                 await self._release_claim()
                 return False
-            return await self._end_turn(active, outcome, log, sandbox)
+            return await self._end_turn(active, turn, outcome, log, sandbox)
 
     async def _run_engine(
         self, active: ActiveTurn, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox
@@ -277,7 +279,12 @@ class ConversationRun:
             await asyncio.wait({self._engine})
 
     async def _end_turn(
-        self, active: ActiveTurn, outcome: TurnOutcome, log: RunLog, sandbox: RunSandbox
+        self,
+        active: ActiveTurn,
+        turn: AssembledTurn,
+        outcome: TurnOutcome,
+        log: RunLog,
+        sandbox: RunSandbox,
     ) -> bool:
         """Store the end of the turn; True if the next one has started."""
         by, command_seq = active.pause_asked_by, None
@@ -305,6 +312,11 @@ class ConversationRun:
             "seconds": round(active.seconds, 3),
         }
         logger.info("turn ended", extra={**fields, "steps": log.progress.steps})
+        is_answered = (outcome.status, outcome.reason) == ("finished", "answered")
+        if is_answered and self._resources.titles is not None:
+            self._resources.titles.start(
+                AnsweredTurn(self.conversation_id, self._turn_number, turn, log.progress)
+            )
         if follows:
             self._start_next_turn()
             await log.catch_up()

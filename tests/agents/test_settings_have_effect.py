@@ -64,6 +64,31 @@ def test_model_for_summaries_is_one_that_may_get_the_key_of_the_agent(
     assert own_parameters.without(parameters) == {}
 
 
+@pytest.mark.parametrize(
+    ("own", "of_all", "base_url", "used"),
+    [
+        ("", "", "", "openai/large"),
+        ("off", "openai/small", "", ""),
+        ("", "off", "https://llm.example/v1", ""),
+        ("openai/mini", "off", "", "openai/mini"),
+        ("", "openai/small", "", "openai/small"),
+        ("", "anthropic/small", "", "openai/large"),  # the agent's key is for another provider
+        ("anthropic/small", "", "", "openai/large"),
+        ("", "openai/small", "https://llm.example/v1", "openai/large"),
+        ("openai/mini", "", "https://llm.example/v1", "openai/mini"),
+    ],
+)
+def test_model_for_titles_is_one_that_may_get_the_key_of_the_agent(
+    own: str, of_all: str, base_url: str, used: str, settings
+) -> None:
+    settings.TITLE_MODEL = of_all
+    parameters = {own_parameters.TITLE_MODEL: own} if own else {}
+    agent = Agent(model="openai/large", base_url=base_url, parameters=parameters)
+    assert model_profiles.title_model(agent) == used
+    assert model_profiles.title_model(Agent(model="demo/guide")) == ""
+    assert own_parameters.without(parameters) == {}
+
+
 @pytest.mark.parametrize("name", model_parameters.OWN_NUMBERS)
 def test_parameter_of_paca_is_kept_from_the_model_and_has_an_effect(name: str) -> None:
     assert name in own_parameters.NAMES

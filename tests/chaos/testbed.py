@@ -175,6 +175,7 @@ def open_testbed(name: str, *, sandbox: str) -> Iterator[Testbed]:
             "PACA_SANDBOX": sandbox,
             "API_REQUESTS_PER_MINUTE": "100000",
             "LLM_MAX_RETRIES": "5",
+            "TITLE_MODEL": "off",
             "WORKER_CONCURRENCY": "10" if name == SQLITE else "5",
         }
         testbed = Testbed(name, Path(folder), environment)

@@ -100,6 +100,7 @@ class Installation:
             "PACA_DATA_DIR": str(self.data),
             "PACA_PORT": "0",
             "API_REQUESTS_PER_MINUTE": "100000",  # tests poll the API
+            "TITLE_MODEL": "off",  # scripts of model servers have no reply for a title
             **self.settings,
             **settings,
         }

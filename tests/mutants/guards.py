@@ -51,6 +51,15 @@ MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TODO = "tests/engine/test_todo_list.py"
+REMINDERS = "tests/engine/test_reminders.py"
+UNCHECKED = (
+    "tests/conversations/test_reminders.py::test_answer_that_no_limit_let_check_is_the_final_one"
+)
+TITLES = "tests/conversations/test_generated_titles.py"
+TITLE_FLOWS = "tests/flows/test_titles.py"
+SETTINGS = "tests/agents/test_settings_have_effect.py"
+PLACES = "tests/worker/test_places.py"
+SPENDING = "tests/engine/test_spending.py"
 TASKS = "tests/projects/test_tasks.py"
 TRACES = "tests/conversations/test_traces.py"
 USAGE = "tests/conversations/test_usage.py"
@@ -180,6 +189,34 @@ MUTANTS = (
         never,
         ("tests/engine/approvals/test_command_rules.py",),
     ),
+    Mutant("verification-after-a-change", value("self"), (REMINDERS,)),
+    Mutant("engine-one-hint-a-turn", always, (REMINDERS,)),
+    Mutant("engine-verification-is-off-by-default", never, (REMINDERS,)),
+    Mutant("engine-verification-where-nobody-watches", never, (REMINDERS,)),
+    Mutant("engine-one-verification", value("progress.reminders.changed"), (REMINDERS,)),
+    Mutant("engine-verification-needs-room", value("True"), (REMINDERS,)),
+    Mutant("engine-limit-takes-no-answer", never, (REMINDERS,)),
+    Mutant("answer-that-was-not-checked", never, (UNCHECKED,)),
+    Mutant("title-is-asked-for-once", never, (TITLES,)),
+    Mutant("title-of-a-person-stays", value("bool(title)"), (TITLES,)),
+    Mutant(
+        "title-claims-no-message",
+        value("any(isinstance(entry, ModelCallStarted) for entry in entries)"),
+        (TITLES,),
+    ),
+    Mutant("title-is-no-activity", never, (TITLES,)),
+    Mutant(
+        "titles-are-switched-off",
+        always,
+        (f"{TITLE_FLOWS}::test_chat_gets_a_title_after_its_first_answer_and_once",),
+    ),
+    Mutant("lost-title-calls-are-marked", value("Q(conversation=None)"), (TITLES,)),
+    Mutant("demo-writes-no-titles", never, (SETTINGS,)),
+    Mutant("title-model-of-the-same-provider", never, (SETTINGS,)),
+    Mutant("waiting-for-a-person-leaves-its-place", value("found"), (PLACES,)),
+    Mutant("decided-work-waits-for-a-place", never, (PLACES,)),
+    Mutant("budget-counts-an-unanswered-request", never, (SPENDING,)),
+    Mutant("budget-of-a-server-that-hangs", always, (SPENDING,)),
     Mutant("todo-at-most-twenty", never, (TODO,)),
     Mutant("todo-one-in-progress", never, (TODO,)),
     Mutant("todo-texts-are-short", never, (TODO,)),

@@ -64,6 +64,28 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"handle": "ädä"}, 400, "invalid", "handle", "small letters"),
     ("PATCH", ONE, {"handle": "ada-harbor"}, 400, "invalid", "handle", "has this username"),
     ("PATCH", ONE, {"status": "asleep"}, 400, "invalid", "status", "not a valid choice"),
+    ("PATCH", ONE, {"verification": "often"}, 400, "invalid", "verification", "not a valid"),
+    ("PATCH", ONE, {"verification": None}, 400, "invalid", "verification", "may not be null"),
+    ("PATCH", ONE, {"prompts": {"hint": "x" * 1001}}, 400, "invalid", "prompts.hint", "1000"),
+    ("PATCH", ONE, {"prompts": {"hint": 5}}, 200, None),
+    (
+        "PATCH",
+        ONE,
+        {"prompts": {"hint": ["x"]}},
+        400,
+        "invalid",
+        "prompts.hint",
+        "Not a valid string",
+    ),
+    (
+        "PATCH",
+        ONE,
+        {"prompts": {"verification": "x" * 2001}},
+        400,
+        "invalid",
+        "prompts.verification",
+        "2000",
+    ),
     ("PATCH", ONE, {"model": "gpt"}, 400, "invalid", "model", "provider/model"),
     ("PATCH", ONE, {"model": "acme/x"}, 400, "invalid", "model", "is not a known model"),
     ("PATCH", ONE, {"model": "demo/x"}, 400, "invalid", "model", "There is one demo model"),
@@ -79,10 +101,11 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"parameters": {"x": 1}}, 400, "invalid", "parameters", "there are temper"),
     *(
         (
-            *("PATCH", ONE, {"parameters": {"compaction_model": model}}),
+            *("PATCH", ONE, {"parameters": {name: model}}),
             *(400, "invalid"),
             *("parameters", said),
         )
+        for name in ("compaction_model", "title_model")
         for model, said in [
             *(
                 (bad, "must be a model, written")

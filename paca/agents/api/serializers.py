@@ -172,7 +172,12 @@ class PromptsInput(InputSerializer):
     verification = _prompt_field(
         "verification_prompt", help_text="What it is asked before a turn ends; empty: the default."
     )
-    hint = _prompt_field("hint", help_text="What it reads in each turn, behind the newest message.")
+    hint = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="What it reads in each turn, behind the newest message.",
+    )
 
 
 def _token_input(source: str) -> serializers.IntegerField:

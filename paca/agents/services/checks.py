@@ -9,6 +9,7 @@ from paca.agents import model_parameters, toolbox
 from paca.agents.models import Agent
 from paca.common import validation
 from paca.common.errors import Invalid
+from paca.engine import titles
 from paca.engine.llm import registry
 from paca.engine.llm.credentials import Credentials
 from paca.engine.llm.model_errors import ModelMisconfigured
@@ -47,10 +48,12 @@ def find_errors(
 ) -> Errors:
     """The errors by field. A new key is about to be stored; None if none is."""
     errors: Errors = {}
-    if found := model_parameters.find_errors(agent.parameters):
+    if (found := model_parameters.find_errors(agent.parameters)) or (
+        found := [
+            each for name in model_parameters.MODELS if (each := _check_other_model(agent, name))
+        ]
+    ):
         errors["parameters"] = found
-    elif error := _check_compaction_model(agent):
-        errors["parameters"] = [error]
     if (found := model_parameters.find_errors_of_efforts(agent.efforts)) or (
         found := _check_models_of_efforts(agent)
     ):
@@ -80,7 +83,7 @@ def _find_errors_of_fallback(agent: Agent, new_key: str | None) -> Errors:
     if error := _check_fallback_model(agent):
         errors["fallback_model"] = [error]
     if found := model_parameters.find_errors(
-        agent.fallback_parameters, without=(model_parameters.COMPACTION_MODEL,)
+        agent.fallback_parameters, without=model_parameters.MODELS
     ):
         errors["fallback_parameters"] = found
     if error := _check_key(agent, _fallback, new_key):
@@ -106,16 +109,16 @@ def check_model(model: str, base_url: str) -> str:
     return ""
 
 
-def _check_compaction_model(agent: Agent) -> str:
-    """An error if no adapter supports the model for summaries, or another provider would get the agent's key."""
-    chosen = agent.parameters.get(model_parameters.COMPACTION_MODEL)
+def _check_other_model(agent: Agent, name: str) -> str:
+    """An error if no adapter supports the model of this parameter, or another provider would get the agent's key."""
+    chosen = agent.parameters.get(name)
+    if chosen == titles.OFF:
+        return ""
     provider = agent.model.partition("/")[0]
     # guard: compaction-model-gets-no-key-of-another-provider
     if chosen is None or chosen.partition("/")[0] == provider:
         return check_model(chosen, agent.base_url) if chosen else ""
-    return (
-        f"compaction_model must be a model of {provider}, like the agent's own, whose key it uses."
-    )
+    return f"{name} must be a model of {provider}, like the agent's own, whose key it uses."
 
 
 def _check_models_of_efforts(agent: Agent) -> list[str]:

@@ -64,8 +64,10 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(project=project, deleted_at__isnull=True)
 
     def active_of(self, agent: Any) -> ConversationQuerySet:
-        """The running and waiting conversations of an agent, which count for its limit."""
-        return self.filter(agent=agent, status__in=ACTIVE_STATUSES)
+        """The conversations of an agent that count for its limit: one that waits for a person leaves its place."""
+        found = self.filter(agent=agent, status__in=ACTIVE_STATUSES)
+        # guard: waiting-for-a-person-leaves-its-place
+        return found.exclude(waits_for_person())
 
     def with_agent_load(self) -> ConversationQuerySet:
         """Each with ``agent_load``: the number of active conversations of its agent."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
 from paca.agents.models import Agent
@@ -65,12 +65,14 @@ def end(
 
 
 def mark_lost_as_abandoned() -> int:
-    """Mark calls outside conversations whose process has died, so that usage shows them; gives their number.
+    """Mark calls outside turns whose process has died, so that usage shows them; gives their number.
 
-    The calls of a conversation are marked by the worker that takes it over.
+    The calls of a turn are marked by the worker that takes it over.
     """
+    # guard: lost-title-calls-are-marked
+    outside_turns = Q(conversation=None) | Q(purpose=ModelCallPurpose.TITLE)
     lost = ModelCall.objects.filter(
-        conversation=None,
+        outside_turns,
         status=ModelCallStatus.STARTED,
         started_at__lt=timezone.now() - LOST_AFTER,
     )

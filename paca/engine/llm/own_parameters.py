@@ -8,7 +8,8 @@ from paca.engine.llm.http_pool import TimeLimits
 TIMES = ("first_token_seconds", "silence_seconds", "total_seconds")
 CONTEXT_WINDOW = "context_window"
 COMPACTION_MODEL = "compaction_model"
-NAMES = (*TIMES, CONTEXT_WINDOW, COMPACTION_MODEL)
+TITLE_MODEL = "title_model"
+NAMES = (*TIMES, CONTEXT_WINDOW, COMPACTION_MODEL, TITLE_MODEL)
 
 
 def without(parameters: dict[str, Any]) -> dict[str, Any]:

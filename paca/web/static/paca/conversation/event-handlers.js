@@ -156,7 +156,7 @@ function usageRecorded(draft, frame, data) {
   if (isNews(draft, frame)) draft.usage = addUsage(draft.usage, data);
   setContext(draft, frame, data);
   if (draft.turn?.usage) draft.turn = { ...draft.turn, usage: addUsage(draft.turn.usage, data) };
-  if (data.outcome === "done") endRetry(draft, { answered: data.attempt });
+  if (data.outcome === "done" && data.purpose !== "title") endRetry(draft, { answered: data.attempt });
   moveReadMessages(draft, data.seen_seq ?? 0, data.call_id);
 }
 
