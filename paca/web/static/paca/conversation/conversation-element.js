@@ -42,7 +42,8 @@ export class PacaConversation extends PacaElement {
   #forking; // its actions, once one was used
   // What the menu does: name -> action. Their module is loaded when the menu is opened.
   acts = new Proxy({}, { get: (_, name) => async (...given) => (await import("./lifecycle-actions.js")).lifecycleActions(this)[name](...given) });
-  panel = null; // the module of the panel, once there is something to show in it
+  panel = null; // the modules of the panel and the meter, once there is something to show in them
+  meter = null;
   panelOpen = null; // as the reader wants it; null: where there is room and a list
   phoneView = "chat"; // chat or todo
   #early; // what was typed into the server's field before this script ran
@@ -67,7 +68,7 @@ export class PacaConversation extends PacaElement {
     this.workerWatch.onActivity(this.run.status);
     addEventListener("focus", this.#returned);
     this.connection = this.connect();
-    if (this.run.todo || this.run.plan) this.loadPanel();
+    this.#loadParts();
     this.flush();
     this.#start();
   }
@@ -180,9 +181,13 @@ export class PacaConversation extends PacaElement {
     await this.#forking[action](entry);
   };
 
-  async loadPanel() {
-    this.panel ??= await import("./panel.js");
+  /** Load the parts of the page that have something to show now. */
+  async #loadParts() {
+    if (this.run.context && !this.meter) this.meter = await import("./context-meter.js");
+    else if ((this.run.todo || this.run.plan) && !this.panel) this.panel = await import("./panel.js");
+    else return;
     this.update();
+    await this.#loadParts();
   }
 
   /** Load what asks people: the first of them waits. */
@@ -198,7 +203,7 @@ export class PacaConversation extends PacaElement {
 
   /** Open or close the panel beside the flow. */
   togglePanel = async () => {
-    await this.loadPanel();
+    this.panel ??= await import("./panel.js");
     this.panelOpen = !this.panel.isOpen(this);
     this.update();
   };
@@ -285,7 +290,7 @@ export class PacaConversation extends PacaElement {
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
-    if ((after.todo && !before.todo) || (after.plan && !before.plan)) this.loadPanel();
+    this.#loadParts();
     if (this.run.reason === "approval" || this.run.reason === "question") this.#loadAsks();
     this.update();
   }

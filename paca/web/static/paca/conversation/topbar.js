@@ -5,7 +5,6 @@ import { icon } from "../core/icons.js";
 import { MAX_TITLE_CHARACTERS } from "../core/limits.js";
 import { filesInWords } from "../core/sizes.js";
 import { visible } from "../core/terminal.js";
-import { contextMeter } from "./context-meter.js";
 import { stateOf } from "./labels.js";
 
 const STOPPABLE = new Set(["queued", "running", "waiting"]);
@@ -21,7 +20,7 @@ export function topbar(view) {
     <span class="desk-only">${state(run, "pill")}</span>
     ${run.archived ? html`<span class="badge badge-line">Archived</span>` : nothing}
     <span class="grow"></span>
-    ${contextMeter(run.context)}
+    ${view.meter?.contextMeter(run.context) ?? nothing}
     ${STOPPABLE.has(run.status) && page.mayWrite ? stopButton(run, view) : nothing}
     <span class="desk-only"><button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="To-do list" title="To-do list (])"
       aria-expanded=${view.panel?.isOpen(view) ?? false} @click=${view.togglePanel}>${icon("panel-right")}</button></span>
