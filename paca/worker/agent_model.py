@@ -99,10 +99,17 @@ def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:
         return None
 
 
-def open_title_llm_of(models: AgentModels) -> LLM:
-    """The client of the model that writes titles. Raises ``ModelMisconfigured`` if it cannot be opened."""
-    profile = models.own.profile
-    return _open(profile, profile.title_model, models.own.api_key)
+def open_title_model(models: AgentModels, *, shared_key: bool) -> OpenedModel:
+    """The model that writes titles, with the key that the turn has ended with.
+
+    ``shared_key``: somebody else than its beginner has written in it. Raises ``ModelMisconfigured`` or
+    ``SecretUnreadable`` if it cannot be opened.
+    """
+    setup = models.own
+    found = setup.shared_key if shared_key else setup.key
+    profile = setup.with_key(found)
+    api_key = encryption.decrypt(found.encrypted_key) if found.encrypted_key else ""
+    return OpenedModel(profile, _open(profile, profile.title_model, api_key))
 
 
 def _open(profile: AgentProfile, model: str, api_key: str) -> LLM:

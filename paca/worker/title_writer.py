@@ -25,7 +25,7 @@ from paca.engine.side_call import ask_beside
 from paca.engine.tools.registry import Toolbox
 from paca.engine.turn import ActiveTurn, ConversationSandbox, LogEntry, TurnServices
 from paca.events import Event
-from paca.worker.agent_model import open_title_llm_of
+from paca.worker.agent_model import open_title_model
 from paca.worker.assembly import AssembledTurn
 from paca.worker.database import Database, run_to_end
 
@@ -42,6 +42,7 @@ class AnsweredTurn:
     number: int
     turn: AssembledTurn
     progress: TurnProgress
+    shared_key: bool = False
 
 
 class TitleWriter:
@@ -75,17 +76,16 @@ class TitleWriter:
                 await self._ask(answered, words)
 
     async def _ask(self, answered: AnsweredTurn, words: FirstWords) -> None:
-        model = answered.turn.profile.title_model
+        opened = open_title_model(answered.turn.models, shared_key=answered.shared_key)
+        model = opened.profile.title_model
         # It is no step of the turn, whose last one may have been the last that is allowed.
         progress = replace(answered.progress, steps=0)
         log = _TitleLog(answered.conversation_id, progress, self._database)
         # One attempt: a title is not worth a second one.
-        profile = replace(answered.turn.profile, retries=0)
+        profile = replace(opened.profile, retries=0)
         turn = ActiveTurn(profile, Toolbox(()))
         # A call beside the conversation reaches no sandbox.
-        services = TurnServices(
-            log, cast(ConversationSandbox, None), open_title_llm_of(answered.turn.models)
-        )
+        services = TurnServices(log, cast(ConversationSandbox, None), opened.llm)
         request = titles.title_request(model, question=words.question, answer=words.answer)
         text = ""
         try:

@@ -315,7 +315,13 @@ class ConversationRun:
         is_answered = (outcome.status, outcome.reason) == ("finished", "answered")
         if is_answered and self._resources.titles is not None:
             self._resources.titles.start(
-                AnsweredTurn(self.conversation_id, self._turn_number, turn, log.progress)
+                AnsweredTurn(
+                    self.conversation_id,
+                    self._turn_number,
+                    turn,
+                    log.progress,
+                    shared_key=active.choice.shared_key,
+                )
             )
         if follows:
             self._start_next_turn()

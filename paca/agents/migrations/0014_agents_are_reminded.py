@@ -12,7 +12,7 @@ CHOICES = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0012_agents_have_a_fallback_and_efforts")]
+    dependencies = [("agents", "0013_keys_are_lent")]
 
     operations = [
         migrations.AddField(
