@@ -3,20 +3,31 @@
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 
 from paca.agents import encryption
-from paca.agents.models import Agent
+from paca.agents.models import Agent, ModelKey
 from paca.agents.services.rotation import SECRET_COLUMNS
 from paca.engine.llm.credentials import secrets_of
+from paca.projects.models import Member
 
 
 def of_agent(agent_id: UUID) -> frozenset[str]:
-    """The secrets of an agent and of the installation.
+    """The secrets of an agent, of those who lend it keys (its project, its members and the server), and of the
+    installation.
 
     Raises ``SecretUnreadable`` if one cannot be decrypted: what it would be removed from is not stored then.
     """
     columns = [column for model, column in SECRET_COLUMNS if model is Agent]
-    stored = Agent.objects.filter(pk=agent_id).values_list(*columns).first() or ()
+    found = Agent.objects.filter(pk=agent_id).values_list("project_id", *columns).first()
+    if found is None:
+        return of_installation()
+    project_id, *own = found
+    people = Member.objects.filter(project=project_id, user__isnull=False).values("user")
+    lent = ModelKey.objects.filter(
+        Q(project=project_id) | Q(user__in=people) | Q(project=None, user=None)
+    )
+    stored = [*own, *lent.values_list("encrypted_key", flat=True)]
     keys = [encryption.decrypt(each) for each in stored if each]
     return of_installation().union(*map(secrets_of, keys))
 

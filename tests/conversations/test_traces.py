@@ -18,9 +18,10 @@ from django.utils import timezone
 
 from paca.accounts.models import AuditEntry
 from paca.agents import encryption
+from paca.agents.models import ModelKey
 from paca.agents.services import rotation
 from paca.common.secret_removal import text_without_secrets
-from paca.conversations import deletion, retention
+from paca.conversations import deletion, known_secrets, retention
 from paca.conversations.models import Conversation, ModelCall, ToolCall, Trace, TracedCall
 from paca.conversations.retention import KeepTimes
 from paca.conversations.traces import contents, store
@@ -171,6 +172,26 @@ def test_secrets_of_the_call_and_its_credentials_are_not_stored(conversation: st
     assert exchange["headers"] == [["authorization", "***"], ["content-type", "application/json"]]
     assert exchange["reply_headers"] == [["x-request-id", "req_1"], ["set-cookie", "***"]]
     assert made.request_id == "req_1"
+
+
+def test_keys_of_agent_project_people_and_server_are_known_and_those_of_others_are_not() -> None:
+    chat, other = Chat(llm_api_key="sk-of-the-agent"), Chat("Lighthouse")
+    project, user = chat.world.project, chat.world.user
+    for key, owner in (
+        ("sk-of-the-project", {"project": project}),
+        ("sk-of-the-person", {"user": user}),
+        ("sk-of-the-server", {}),
+        ("sk-of-another-project", {"project": other.world.project}),
+        ("sk-of-a-stranger", {"user": other.world.user}),
+    ):
+        ModelKey.objects.create(provider="openai", encrypted_key=encryption.encrypt(key), **owner)
+    found = {each for each in known_secrets.of_agent(chat.world.agent.pk) if each.startswith("sk-")}
+    assert found == {
+        "sk-of-the-agent",
+        "sk-of-the-project",
+        "sk-of-the-person",
+        "sk-of-the-server",
+    }
 
 
 def test_contents_are_encrypted_and_bound_to_their_place(conversation: str) -> None:
