@@ -130,9 +130,13 @@ class World:
 
     async def answer(self, text: str) -> None:
         """Answer the question that waits, and wait until the conversation is idle."""
+        self.give_answer(text)
+        await self.wait_until_idle()
+
+    def give_answer(self, text: str) -> None:
+        """Answer the question that waits."""
         assert self.waits_for is not None
         self._end_wait(events.QuestionAnswered(call_id=self.waits_for.call_id, text=text, by="Ada"))
-        await self.wait_until_idle()
 
     def give_plan(self, decision: str, **facts: Any) -> None:
         """Decide on the plan that waits."""

@@ -83,6 +83,16 @@ ANY_EVENT = st.one_of(
     st.builds(events.ConversationInterrupted, by=TEXTS),
     st.builds(events.SkillLoaded, skill=st.just("s"), text=TEXTS, keyword=TEXTS),
     st.builds(events.InstructionsRead, path=st.just("AGENTS.md"), text=TEXTS),
+    st.builds(events.FlagsChanged, plan=st.sampled_from([None, True, False]), by=TEXTS),
+    st.builds(events.QuestionAsked, call_id=st.sampled_from(CALLS), question=TEXTS),
+    st.builds(events.QuestionAnswered, call_id=st.sampled_from(CALLS), text=TEXTS),
+    st.builds(events.PlanProposed, call_id=st.sampled_from(CALLS), title=TEXTS),
+    st.builds(
+        events.PlanDecided,
+        call_id=st.sampled_from(CALLS),
+        decision=st.sampled_from(["approve", "reject"]),
+    ),
+    st.builds(events.PlanChanged, call_id=st.sampled_from(CALLS)),
     st.builds(events.GuardNoticed, guard=st.just("g"), note=TEXTS),
     st.builds(events.UnknownEvent, original_type=st.just("x"), payload_as_read=st.just({})),
 )

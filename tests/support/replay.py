@@ -8,6 +8,7 @@ from uuid import UUID
 from paca.conversations import event_log
 from paca.conversations.models import Conversation
 from paca.conversations.models.statuses import ENDED_STATUSES
+from paca.engine.approvals.plans import PlanState, as_facts
 from paca.engine.context.history import History, advance
 from paca.projects.models import Member
 from tests.support.api import Api
@@ -26,8 +27,11 @@ STATUS_AFTER = {
     "agent.conversation.failed": "failed",
     "agent.conversation.stopped": "stopped",
 }
-APPROVAL_AFTER = {
+REQUEST_AFTER = {
     "agent.approval.requested": "open",
+    "agent.question.asked": "open",
+    "agent.plan.proposed": "open",
+    "agent.question.answered": "answered",
     "agent.approval.expired": "expired",
     "agent.approval.superseded": "superseded",
 }
@@ -53,6 +57,9 @@ def _assert_tables_match(row: Conversation) -> None:
         lambda known, entry: advance(known, entry[1], entry[0]), log, History()
     )
     assert not history.open_calls()
+    plan = functools.reduce(lambda known, entry: known.advance(entry[1]), log, PlanState())
+    assert bool(row.plan_mode) is plan.mode
+    assert (row.plan or {}).get("steps", []) == as_facts(plan.steps)
     assert not row.model_calls.filter(status="started").exists()
     assert not row.tool_calls.filter(state__in=["called", "started"]).exists()
     if row.status in IDLE_STATUSES:
@@ -69,8 +76,13 @@ def _assert_api_matches(row: Conversation) -> None:
     assert shown["last_seq"] == len(frames)
     for name, value in _replayed(frames).items():
         assert str(shown[name]) == str(value), name
-    requests = api.get(f"{path}approvals/").data["results"]
-    assert {str(each["call_id"]): each["state"] for each in requests} == _approvals(frames)
+    requests = _requests(frames)
+    approvals = {
+        each["data"]["call_id"] for each in frames if each["type"] == "agent.approval.requested"
+    }
+    shown_approvals = api.get(f"{path}approvals/").data["results"]
+    assert {str(each["call_id"]) for each in shown_approvals} == approvals
+    assert dict(row.person_requests.values_list("call_id", "state")) == requests
 
 
 def _all_rows(api: Api, path: str) -> list[dict[str, Any]]:
@@ -100,13 +112,15 @@ def _replayed(frames: list[dict[str, Any]]) -> dict[str, Any]:
     return known
 
 
-def _approvals(frames: list[dict[str, Any]]) -> dict[str, str]:
+def _requests(frames: list[dict[str, Any]]) -> dict[str, str]:
     """The state of each call that has waited for a person."""
     known: dict[str, str] = {}
     for frame in frames:
         kind, data = frame["type"], frame["data"]
-        if kind in APPROVAL_AFTER:
-            known[data["call_id"]] = APPROVAL_AFTER[kind]
+        if kind in REQUEST_AFTER:
+            known[data["call_id"]] = REQUEST_AFTER[kind]
         elif kind == "agent.approval.given":
             known[data["call_id"]] = "denied" if data["decision"] == "deny" else "approved"
+        elif kind == "agent.plan.decided":
+            known[data["call_id"]] = "approved" if data["decision"] == "approve" else "denied"
     return known
