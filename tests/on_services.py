@@ -53,6 +53,7 @@ CHOSEN = (
     "tests/flows/test_usage.py",
     "tests/web/test_usage_page.py",
     "tests/flows/test_project_tools.py",
+    "tests/flows/test_questions.py",
     # Traces: bytes in the database, and a row that two writers lock.
     "tests/flows/test_traces.py",
     # Skills: bytes, and keywords in JSON.

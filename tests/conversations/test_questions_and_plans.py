@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from paca.common.errors import NotAllowed
+from paca.common.errors import Invalid, NotAllowed
 from paca.conversations import event_log, services
 from paca.conversations.models import Conversation, PersonRequest
 from paca.conversations.services import person_requests, plans, questions
@@ -226,6 +226,13 @@ def test_bad_decision_on_a_plan_is_refused_and_changes_nothing(body, field):
     assert any(name.split(".")[0] == field for name in fields)
     assert plan.status == "waiting/approval"
     assert plan.row.plan_mode
+
+
+def test_service_refuses_an_unknown_decision_on_a_plan_from_any_door():
+    plan = WaitingPlan()
+    with pytest.raises(Invalid):
+        plans.decide(plan.row, decision="banana", by=plan.chat.world.owner)
+    assert plan.approval.state == "open"
 
 
 def test_plan_mode_is_switched_by_people_and_its_end_ends_the_wait():
