@@ -32,6 +32,8 @@ ALL_FIELDS = {
         "chat_message": "Be brief.",
         "description_write": "Describe it.",
         "execute": "Do it.",
+        "verification": "Check it.",
+        "hint": "Use the plans.",
     },
     "limits": {
         **{"steps": 9, "tokens": 5000, "cost_usd": "1.50", "seconds": 60, "concurrent": 2},
@@ -127,7 +129,7 @@ def test_tools_that_there_are_not_are_refused_with_the_list(
     assert [name.partition(".")[0] for name in refused.json()["fields"]] == ["tools"]
     if given == ["bash", "fly"]:
         (text,) = refused.json()["fields"]["tools"]
-        assert text.startswith('There is no tool "fly". The tools are: add_comment, bash, ')
+        assert text.startswith('There is no tool "fly". The tools are: add_comment, ask_person, ')
     assert api.get(agent).json()["tools"] == ALL_FIELDS["tools"]
 
 

@@ -40,13 +40,13 @@ MESSAGES: Rows = [
     ({"text": "a", "client_id": "x" * 101}, "client_id", BAD_ID),
     ({"text": "a", "client_id": "line\n"}, "client_id", BAD_ID),
     ({"text": "a", "client_id": {"a": 1}}, "client_id", BAD_ID),
-    ({"text": "a", "flags": {"plan": True}}, "flags", UNKNOWN),
-    ({"text": "a", "effort": "high"}, "effort", UNKNOWN),
+    ({"text": "a", "effort": "high"}, "effort", '"high" is not a valid choice.'),
     (["text"], "body", "Invalid data. Expected a dictionary, but got list."),
     ("text", "body", "Invalid data. Expected a dictionary, but got str."),
 ]
 FOLLOW_UPS: Rows = [
     *MESSAGES,
+    ({"text": "a", "flags": {"plan": True}}, "flags", UNKNOWN),
     ({"text": "a", "on_busy": "later"}, "on_busy", '"later" is not a valid choice.'),
     ({"text": "a", "on_busy": None}, "on_busy", "This field may not be null."),
 ]
