@@ -236,6 +236,7 @@ MUTANTS = (
     Mutant("plan-mode-off-needs-approval", never, (QUESTIONS,)),
     Mutant("approval-rest", last_operand_dropped, (ASKING,)),
     Mutant("approval-of-the-rest-is-not-forked", value("self"), (ASKING,)),
+    Mutant("approval-not-asked-a-third-time", value("False"), (ASKING,)),
     Mutant("approval-opaque-tools-are-unsafe", value("True"), (ASKING,)),
     Mutant("waiting-for-a-person-is-not-claimed", value("found"), (APPROVALS,)),
     Mutant("waiting-for-a-person-has-no-lease", never, (APPROVALS,)),

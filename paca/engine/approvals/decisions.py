@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -21,6 +22,7 @@ class DecisionKind(StrEnum):
     SUPERSEDED = "superseded"
 
 
+MAX_DENIALS = 2  # of the same call; then it is refused and nobody is asked again
 APPROVES = (DecisionKind.APPROVE, DecisionKind.APPROVE_REST)
 
 
@@ -66,10 +68,13 @@ class Decisions:
 
     ``rest_by`` is the name of the person who approved the rest, until somebody revokes it. ``waited_seconds``
     is how long the turn has waited for people. ``superseded`` is the decision that ended a wait of the newest
-    reply because a person came first, if there is one.
+    reply because a person came first, if there is one. ``asked`` is the id of the call that was asked for last, with
+    its tool and arguments as text; ``denied`` are those of the calls that people have denied since the last message.
     """
 
     calls: tuple[tuple[str, Decision], ...] = ()
+    asked: tuple[str, str] = ("", "")
+    denied: tuple[str, ...] = ()
     rest_by: str = ""
     waited_seconds: float = 0.0
     superseded: Decision | None = None
@@ -78,9 +83,18 @@ class Decisions:
         """The decision on the call, if there is one."""
         return next((decision for known, decision in self.calls if known == call_id), None)
 
+    def refuses(self, request: events.ApprovalRequested) -> bool:
+        """Whether people have denied the same call often enough."""
+        # guard: approval-not-asked-a-third-time
+        return self.denied.count(_text_of(request)) >= MAX_DENIALS
+
     def advance(self, event: Event) -> Decisions:
         """The decisions after one more event."""
         match event:
+            case events.ApprovalRequested():
+                return replace(self, asked=(event.call_id, _text_of(event)))
+            case events.MessageReceived():
+                return replace(self, denied=())
             case events.TurnStarted():
                 return Decisions(rest_by=self.rest_by)
             case events.ConversationForked():
@@ -98,6 +112,8 @@ class Decisions:
             case events.ApprovalGiven():
                 given = Decision(event.decision, event.by, event.reason, event.arguments)
                 after = self._decide(event.call_id, given, event.seconds)
+                if given.kind == DecisionKind.DENY and self.asked[0] == event.call_id:
+                    after = replace(after, denied=(*self.denied, self.asked[1]))
                 is_for_all = event.decision == DecisionKind.APPROVE_REST
                 return replace(after, rest_by=event.by or "a person") if is_for_all else after
             case events.QuestionAnswered():
@@ -122,3 +138,8 @@ class Decisions:
             return self
         calls = (*self.calls, (call_id, decision))
         return replace(self, calls=calls, waited_seconds=self.waited_seconds + seconds)
+
+
+def _text_of(request: events.ApprovalRequested) -> str:
+    """The tool and the arguments, the same for equal calls."""
+    return json.dumps([request.tool, request.arguments], sort_keys=True)

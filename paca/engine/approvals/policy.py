@@ -19,6 +19,10 @@ from paca.engine.approvals.plans import PlanState, refusal_in_plan_mode
 from paca.engine.tools.base import AnyParsedCall, Effect
 
 MAX_SHOWN_ARGUMENTS = 2_000
+DENIED_BEFORE = (
+    "Not run, and nobody was asked: this same call was denied twice. Do something else, or end your turn and say what"
+    " you need and why."
+)
 
 
 class ApprovalPolicy(StrEnum):
@@ -99,7 +103,10 @@ def judge(
     # guard: approval-rest
     if finding is None or (decisions.rest_by and not finding.catastrophic):
         return Verdict(run=call)
-    return Verdict(request=_request(call_id, call, finding))
+    request = _request(call_id, call, finding)
+    return (
+        Verdict(refusal=DENIED_BEFORE) if decisions.refuses(request) else Verdict(request=request)
+    )
 
 
 def _settle(settled: Settlement) -> Verdict:

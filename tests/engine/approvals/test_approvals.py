@@ -45,6 +45,24 @@ async def test_denial_reaches_the_model_with_its_reason_and_the_turn_goes_on():
     assert world.answers == ["I keep it."]
 
 
+async def test_call_that_was_denied_twice_is_refused_without_asking_until_the_next_message():
+    """T-25: the agent repeats a call that a person denies each time."""
+    again = calls(bash="rm a.txt")
+    world = a_world(again, again, again, calls(bash="rm b.txt"), says("I give up."))
+    await world.ask("Delete it.")
+    await world.decide("deny")
+    await world.decide("deny")
+    assert world.status == "waiting/approval"
+    requests = world.find(events.ApprovalRequested)
+    assert [each.arguments["command"] for each in requests] == ["rm a.txt", "rm a.txt", "rm b.txt"]
+    assert "this same call was denied twice" in world.last_request()
+    await world.decide("deny")
+    assert (world.status, world.commands) == ("finished/answered", [])
+    await world.ask("Now you may.", again, says("Deleted."))
+    await world.decide("approve")
+    assert world.commands == ["rm a.txt"]
+
+
 @pytest.mark.parametrize("decision", ["banana", "", "APPROVE", "auto_approve"])
 async def test_unknown_decision_runs_nothing(decision):
     world = a_world(calls(bash="rm a.txt"), says("So be it."))
