@@ -97,6 +97,7 @@ LEFT_OUT = {
     "tests/flows/test_answering.py": SAME_QUERIES,
     "tests/flows/test_budgets.py": SAME_QUERIES,
     "tests/flows/test_compaction.py": SAME_QUERIES,
+    "tests/flows/test_custom_tools.py": SAME_QUERIES,
     "tests/flows/test_demo.py": SAME_QUERIES,
     "tests/flows/test_fallback.py": SAME_QUERIES,
     "tests/flows/test_telemetry.py": SAME_QUERIES,

@@ -1,10 +1,13 @@
 """The tools of an agent."""
 
-import functools
+import threading
 from collections.abc import Collection
 
 from paca.agents.skill_tools import SkillLibrary, skill_tools
 from paca.engine.approvals.person_tools import people_tools
+from paca.engine.tools import installed
+from paca.engine.tools.base import AnyTool
+from paca.engine.tools.installed import InstalledTools
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.projects.tools.all_tools import project_tools
 from paca.projects.tools.base import ProjectAccess
@@ -33,7 +36,7 @@ def make_toolbox(
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
     """
-    tools = (*workspace_tools(), *people_tools(), *project_tools(access), *skill_tools(library))
+    tools = (*_own_tools(access, library), *installed_tools().tools)
     if chosen is None and window is not None and window < SMALL_WINDOW:
         # guard: toolbox-fits-a-small-window
         chosen = ESSENTIAL
@@ -41,7 +44,45 @@ def make_toolbox(
     return Toolbox(tools, off=off)
 
 
-@functools.cache
+def _own_tools(access: ProjectAccess | None, library: SkillLibrary | None) -> tuple[AnyTool, ...]:
+    """The tools that Paca itself has."""
+    return (*workspace_tools(), *people_tools(), *project_tools(access), *skill_tools(library))
+
+
+class _Installed:
+    """The custom tools, imported when they are first asked for and once in each process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: InstalledTools | None = None
+
+    def get(self) -> InstalledTools:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = installed.load(taken={tool.name for tool in _own_tools(None, None)})
+            return self._loaded
+
+    def forget(self) -> None:
+        with self._lock:
+            self._loaded = None
+
+
+_installed = _Installed()
+
+
+def installed_tools() -> InstalledTools:
+    """The tools of installed packages, and the problems of those that cannot be used.
+
+    The first call imports the packages, which may take seconds.
+    """
+    return _installed.get()
+
+
+def forget_installed_tools() -> None:
+    """Import the custom tools again when they are next asked for; tests install packages."""
+    _installed.forget()
+
+
 def tool_names() -> tuple[str, ...]:
     """The names of all tools that an agent can have, in the order of the toolbox."""
     return tuple(spec.name for spec in make_toolbox().specs())

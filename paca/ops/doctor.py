@@ -4,6 +4,7 @@ import stat
 
 from django.conf import settings
 
+from paca.agents.toolbox import installed_tools
 from paca.common import disk_space
 from paca.common.trusted_proxies import TrustedProxies
 from paca.engine.llm import proxies
@@ -47,6 +48,7 @@ def check_installation(*, with_limits: bool = False) -> list[CheckResult]:
             run_check("Storage", _storage),
         ]
     results += [
+        *_custom_tools(),
         *check_bus(),
         run_check("Sandbox", _sandbox),
         *([run_check("Limits", _sandbox_limits)] if with_limits else []),
@@ -69,6 +71,7 @@ def check_running_installation() -> list[CheckResult]:
         *check_bus(),
         run_check("Workers", _workers),
         run_check("Queue", _queue),
+        *_custom_tools(),
         run_check("Sandbox", _sandbox_of_workers),
         run_check("Data", _data),
         run_check("Storage", _storage),
@@ -262,6 +265,17 @@ def _queue() -> CheckResult:
     if not queue.waiting:
         return passed("Queue", "no conversation waits for a worker")
     return passed("Queue", f"{queue.waiting} waiting, the oldest for {queue.oldest_seconds:.0f} s")
+
+
+def _custom_tools() -> list[CheckResult]:
+    """The tools of installed packages in this process; nothing if no package has any."""
+    found = installed_tools()
+    if found.problems:
+        texts = [f"{each.entry} of {each.package}: {each.problem}" for each in found.problems]
+        advice = "repair or remove the package, then restart; see docs/custom_tools.md"
+        return [CheckResult("Tools", "todo", " ".join(texts), advice)]
+    names = [f"{tool.name} ({tool.package})" for tool in found.tools]
+    return [passed("Tools", f"custom: {', '.join(names)}")] if names else []
 
 
 def _storage() -> CheckResult:

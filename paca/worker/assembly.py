@@ -15,6 +15,7 @@ from django.db.models import Model, QuerySet, UUIDField
 
 from paca.agents import prompts
 from paca.agents.models import Agent
+from paca.agents.toolbox import installed_tools
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
 from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
@@ -146,6 +147,7 @@ def assemble_turn(
     rows: ConversationRows, turn_started_at: datetime, cached: CachedHistory
 ) -> AssembledTurn:
     """Read the events after ``cached``, and build the turn from them and the rows."""
+    installed_tools()  # the first import takes seconds: here in a thread, not in the event loop
     conversation, agent, sandbox = rows.conversation, rows.agent, rows.sandbox
     if cached.history.seq > conversation.last_seq:
         cached = CachedHistory()  # the database is an older copy of what this worker has seen

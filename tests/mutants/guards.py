@@ -911,4 +911,51 @@ MUTANTS = (
             "test_summary_that_the_origin_waits_for_is_not_made_in_a_fork",
         ),
     ),
+    Mutant(
+        "custom-tools-threads-are-bounded",
+        never,
+        (
+            "tests/engine/tools/test_custom_tools.py::test_handlers_that_never_end_use_up_their_threads_and_no_others",
+        ),
+    ),
+    Mutant(
+        "custom-tools-timeout-tells-the-truth",
+        never,
+        (
+            "tests/engine/tools/test_custom_tools.py::test_time_limit_ends_the_call_and_says_that_the_handler_may_run_on",
+        ),
+    ),
+    Mutant(
+        "custom-tools-output-is-bounded",
+        value("text, False"),
+        (
+            "tests/engine/tools/test_custom_tools.py::test_long_answer_is_shortened_as_that_of_a_command",
+        ),
+    ),
+    Mutant(
+        "custom-tools-opaque-is-never-safe",
+        never,
+        (
+            "tests/engine/tools/test_custom_tools.py::test_class_that_is_no_tool_is_refused_with_what_to_change",
+        ),
+    ),
+    Mutant(
+        "custom-tools-are-installed",
+        last_operand_dropped,
+        (
+            "tests/engine/tools/test_installed_tools.py::test_folder_that_nothing_has_installed_does_not_count",
+        ),
+    ),
+    Mutant(
+        "custom-tools-replace-no-other",
+        never,
+        (
+            "tests/engine/tools/test_installed_tools.py::test_broken_package_is_reported_and_the_others_work",
+        ),
+    ),
+    Mutant(
+        "custom-tools-gone-block-no-setting",
+        never,
+        ("tests/flows/test_custom_tools.py",),
+    ),
 )

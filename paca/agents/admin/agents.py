@@ -51,7 +51,9 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
     )
     tools = forms.MultipleChoiceField(
         required=False,
-        choices=[(name, name) for name in tool_names()],
+        choices=lambda: [
+            (name, name) for name in tool_names()
+        ],  # custom tools load at the first use
         widget=UnfoldAdminSelectMultipleWidget,
         help_text="All chosen: also those of later versions. None chosen: it has no tools.",
     )

@@ -14,7 +14,7 @@ from paca.agents.api.skill_serializers import (
     PresetSerializer,
     SkillTemplateSerializer,
 )
-from paca.agents.toolbox import make_toolbox
+from paca.agents.toolbox import installed_tools, make_toolbox
 from paca.engine.llm import registry as llm_registry
 
 
@@ -27,7 +27,7 @@ class LlmModelSerializer(serializers.Serializer[Any]):
 
 
 class ToolSerializer(serializers.Serializer[Any]):
-    """A tool that every agent has."""
+    """A tool that agents can have."""
 
     name = serializers.CharField()
     description = serializers.CharField()
@@ -37,6 +37,26 @@ class ToolSerializer(serializers.Serializer[Any]):
         help_text="Whether each call runs without approval where unsafe calls ask. Commands are read one by one."
     )
     timeout_seconds = serializers.FloatField()
+    package = serializers.CharField(
+        help_text="The installed package of a custom tool, with its version; empty for Paca's own tools."
+    )
+
+
+class ToolProblemSerializer(serializers.Serializer[Any]):
+    """A custom tool that cannot be used."""
+
+    package = serializers.CharField()
+    entry = serializers.CharField(help_text="The name of its entry point.")
+    problem = serializers.CharField()
+
+
+class ToolPageSerializer(serializers.Serializer[Any]):
+    """All tools, and the custom ones that cannot be used."""
+
+    results = ToolSerializer(many=True)
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    problems = ToolProblemSerializer(many=True)
 
 
 class LlmModelList(ApiView):
@@ -55,11 +75,16 @@ class ToolList(ApiView):
 
     required_permission = "agents:read"
 
-    @extend_schema(responses=ToolSerializer(many=True), tags=["agents"])
+    @extend_schema(responses=ToolPageSerializer, operation_id="tools_list", tags=["agents"])
     def get(self, request: Request) -> Response:
-        """List the tools that agents have."""
-        tools = make_toolbox().catalogue()
-        return _single_page(ToolSerializer(tools, many=True).data)
+        """List the tools that agents can have. ``problems`` are the custom tools that cannot be used."""
+        page = {
+            "results": make_toolbox().catalogue(),
+            "next": None,
+            "previous": None,
+            "problems": installed_tools().problems,
+        }
+        return Response(ToolPageSerializer(page).data)
 
 
 class SkillTemplateList(ApiView):

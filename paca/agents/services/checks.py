@@ -59,7 +59,7 @@ def find_errors(
     ):
         errors["efforts"] = found
     for field, error in (
-        ("tools", _check_tools(agent.tools)),
+        ("tools", _check_tools(agent)),
         ("model", check_model(agent.model, agent.base_url)),
         ("handle", _check_handle(agent)),
         ("llm_api_key", _check_key(agent, _own, new_key)),
@@ -136,13 +136,19 @@ def _check_models_of_efforts(agent: Agent) -> list[str]:
     return errors
 
 
-def _check_tools(chosen: Any) -> str:
+def _check_tools(agent: Agent) -> str:
+    chosen: Any = agent.tools
     if chosen is None:
         return ""
     known = ", ".join(toolbox.tool_names())
     if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
         return f"Give a list of names, or null for all. The tools are: {known}."
     unknown = [name for name in chosen if name not in toolbox.tool_names()]
+    # A tool of a package that is no longer installed, or broken, must not block every other change.
+    # guard: custom-tools-gone-block-no-setting
+    if unknown:
+        stored = Agent.objects.filter(pk=agent.pk).values_list("tools", flat=True).first() or ()
+        unknown = [name for name in unknown if name not in stored]
     if unknown:
         return f"There is no tool {short_json(unknown[0])}. The tools are: {known}."
     return ""

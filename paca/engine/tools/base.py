@@ -108,6 +108,7 @@ class Tool(ABC, Generic[ArgumentsT]):
     ``uses_workspace``: the tool cannot act without the sandbox.
     ``takes_command``: its argument ``command`` is a command line, and the rules of commands say whether it is
     harmless. ``only_thinks``: nothing leaves the agent, so that no policy asks before a call.
+    ``package``: the installed package of a custom tool, with its version; empty for Paca's own.
     ``reattachable``: the runner knows the call by its id. A second ``act`` with the same id, in the
     same start of the runner, waits for the first execution and does not start another.
     """
@@ -119,6 +120,7 @@ class Tool(ABC, Generic[ArgumentsT]):
     reattachable: ClassVar[bool] = False
     takes_command: ClassVar[bool] = False
     only_thinks: ClassVar[bool] = False
+    package: ClassVar[str] = ""
     Arguments: type[ArgumentsT]
 
     def subject(self, arguments: ArgumentsT) -> str:

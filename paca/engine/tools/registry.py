@@ -161,6 +161,7 @@ class Toolbox:
                 "effect": str(tool.effect),
                 "safe": tool.safe,
                 "timeout_seconds": tool.timeout_seconds,
+                "package": tool.package,
             }
             for spec, tool in zip(self._specs, self._on.values(), strict=True)
         ]

@@ -40,6 +40,8 @@ def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
     choices = [choice for choice in node.get("anyOf", ()) if choice.get("type") != "null"]
     if len(choices) == 1:
         node = {**choices[0], **{key: value for key, value in node.items() if key != "anyOf"}}
+        if "$ref" in node:
+            return _resolved(node, definitions)
     out: dict[str, Any] = {}
     for key, value in node.items():
         if key == "properties":

@@ -60,7 +60,8 @@ def test_tool_descriptions_are_whole_paragraphs():
 def test_tool_catalogue_is_json_with_the_effect_of_each_tool():
     listed = json.loads(json.dumps(TOOLBOX.catalogue()))
     assert all(
-        set(entry) == {"name", "description", "arguments", "effect", "safe", "timeout_seconds"}
+        set(entry)
+        == {"name", "description", "arguments", "effect", "safe", "timeout_seconds", "package"}
         for entry in listed
     )
     effects = {entry["name"]: entry["effect"] for entry in listed}
