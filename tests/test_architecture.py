@@ -57,6 +57,7 @@ MAY_USE_SQL = {
 }
 MAY_READ_THE_ENVIRONMENT = {
     "paca/env.py": "the one reader",
+    "paca/ops/management/commands/agent_chat.py": "the token of the person who types, no setting of an installation",
     "paca/asgi.py": "names the settings module, as Django wants it",
     "paca/sandbox/runner/main.py": "inside the sandbox: empties it",
     "paca/sandbox/runner/spawn.py": "inside the sandbox: sets the path of programs",
@@ -79,6 +80,8 @@ MAY_CROSS = {
     "paca/engine/llm/anthropic/sdk_headers.py": "the import of the SDK takes seconds",
     "paca/engine/llm/litellm/library.py": "the import of the library takes seconds",
     "paca/common/api/downloads.py": "reads the file of a download",
+    "paca/ops/management/commands/agent_chat.py": "the terminal client has an event loop of its own",
+    "paca/terminal/input_lines.py": "a thread reads what a person types",
     "paca/sandbox/manager.py": "asks the Docker daemon or reads /proc",
     "paca/sandbox/docker/backend.py": "asks the Docker daemon",
     "paca/sandbox/bubblewrap/backend.py": "reads /proc, starts processes, removes files",

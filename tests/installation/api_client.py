@@ -15,19 +15,24 @@ class ApiClient:
 
     def __init__(self, installation: Installation, running: Running) -> None:
         self._running = running
-        self._token = installation.run("create_token", "admin").stdout.split()[-1]
+        self.token = installation.run("create_token", "admin").stdout.split()[-1]
         project = self.get("/api/v1/projects/")["results"][0]["id"]
         self.project = f"/api/v1/projects/{project}/"
         self.agent = self.get(f"{self.project}agents/")["results"][0]["id"]
 
     def get(self, path: str) -> dict:
-        return self._running.get(path, Authorization=f"Bearer {self._token}").json()
+        return self._running.get(path, Authorization=f"Bearer {self.token}").json()
 
     def create_agent(self, name: str, *, model: str) -> None:
         roles = self.get(f"{self.project}roles/")["results"]
         role = next(each["id"] for each in roles if each["name"] == "Agent")
         facts = {"name": name, "handle": name.lower(), "model": model, "role_id": role}
         assert self._post(f"{self.project}agents/", facts).status == 201
+
+    def set_approval(self, policy: str) -> None:
+        """Change which calls of the demo agent wait for a person."""
+        answer = self._send("PATCH", f"{self.project}agents/{self.agent}/", {"approval": policy})
+        assert answer.status == 200, answer.body
 
     def begin(self, text: str) -> Answer:
         return self._post(f"{self.project}agents/{self.agent}/chat-sessions/", {"message": text})
@@ -37,9 +42,12 @@ class ApiClient:
         assert self._post(address, {"text": text}).status == 202
 
     def _post(self, address: str, body: dict) -> Answer:
+        return self._send("POST", address, body)
+
+    def _send(self, method: str, address: str, body: dict) -> Answer:
         line = http.client.HTTPConnection("127.0.0.1", self._running.port, timeout=30)
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        line.request("POST", address, json.dumps(body), headers)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        line.request(method, address, json.dumps(body), headers)
         got = line.getresponse()
         answer = Answer(got.status, got.headers, got.read())
         line.close()

@@ -135,7 +135,7 @@ def test_socket_behind_nginx_follows_a_conversation(site, running_installation):
     client = ApiClient(*running_installation)
     begun = client.begin("Hello").json()["conversation"]
     address = f"wss://127.0.0.1:{site.port}/ws/conversations/{begun}/?after=0"
-    token = {"Authorization": f"Bearer {client._token}"}
+    token = {"Authorization": f"Bearer {client.token}"}
     with connect(address, ssl=site.tls, additional_headers=token) as socket:
         frames = iter(lambda: json.loads(socket.recv(20)), None)
         assert next(each for each in frames if each["type"] == "agent.message.received")
@@ -144,7 +144,7 @@ def test_socket_behind_nginx_follows_a_conversation(site, running_installation):
 @pytest.mark.parametrize(("size", "by"), [(3 * MIB, "Paca"), (12 * MIB, "nginx")])
 def test_body_over_the_limit_is_refused_behind_nginx(site, running_installation, size, by):
     client = ApiClient(*running_installation)
-    token = {"Authorization": f"Bearer {client._token}"}
+    token = {"Authorization": f"Bearer {client.token}"}
     for _ in range(5):
         answer = site.ask("POST", f"{client.project}tasks/", b"x" * size, **token)
         assert answer.status == 413

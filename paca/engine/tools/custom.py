@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import traceback
+import types
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar, Self
@@ -257,7 +258,9 @@ def _arguments(handler: type) -> type[BaseModel]:
     ):
         raise BadTool("Arguments must be a class based on pydantic.BaseModel")
     closed = {"model_config": ConfigDict(extra="forbid"), "__module__": given.__module__}
-    model: type[BaseModel] = type(given)("Arguments", (_CheckedArguments, given), closed)
+    model: type[BaseModel] = types.new_class(
+        "Arguments", (_CheckedArguments, given), exec_body=lambda body: body.update(closed)
+    )
     try:
         schema = argument_schema(model)
         text = json.dumps(schema)
