@@ -14,6 +14,12 @@ DECISIONS = {
     "no": "deny",
 }
 
+PROMPTS = {
+    "approval": "run it? y: yes, n: no, r: yes and the rest> ",
+    "plan": "work by this plan? y: yes, n: no> ",
+    "question": "your answer, or its number> ",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -24,11 +30,13 @@ class Answer:
 
 
 class Questions:
-    """The open questions. Feedback goes before a reason, and a reason before a decision."""
+    """The open questions. Feedback goes before a reason, and a reason before what a call waits for."""
 
     def __init__(self) -> None:
         self.asks_feedback = False
-        self.approval = ""  # the call that a decision is asked for
+        self.call_id = ""  # the call that waits
+        self._kind = "approval"
+        self._choices: list[str] = []
         self._reason_for = ""
 
     @property
@@ -38,12 +46,18 @@ class Questions:
             return "feedback (empty: stop; Ctrl+C: leave)> "
         if self._reason_for:
             return "why not? (empty: no reason)> "
-        return "run it? y: yes, n: no, r: yes and the rest> " if self.approval else ""
+        return PROMPTS[self._kind] if self.call_id else ""
 
     @property
     def is_busy(self) -> bool:
-        """Whether the next line answers a question that is no decision."""
+        """Whether a person is asked for words, which the agent's must not tear apart."""
         return self.asks_feedback or bool(self._reason_for)
+
+    def ask(self, call_id: str, kind: str, data: dict[str, Any]) -> None:
+        """Ask for what the call waits for: an approval, a question or a plan. An empty id asks nothing."""
+        self.call_id, self._kind = call_id, kind
+        choices = data.get("choices") or ()
+        self._choices = [str(each.get("label")) for each in choices if isinstance(each, dict)]
 
     def ask_feedback(self) -> None:
         """Ask for a line that interrupts the agent. A reason that was asked for is not given then."""
@@ -57,12 +71,32 @@ class Questions:
             return Answer("interrupt", {"text": text}) if text else Answer("stop")
         if self._reason_for:
             call_id, self._reason_for = self._reason_for, ""
-            return Answer("approve", {"call_id": call_id, "decision": "deny", "reason": text})
-        if not self.approval or text.lower() not in ("", *DECISIONS):
+            return _refusal(self._kind, call_id, text)
+        if not self.call_id:
             return None
-        decision = DECISIONS.get(text.lower())
-        if decision == "deny":
-            self._reason_for = self.approval
-        if decision in (None, "deny"):
+        if not text:
             return Answer()
-        return Answer("approve", {"call_id": self.approval, "decision": decision})
+        return self._reply(text) if self._kind == "question" else self._decide(text.lower())
+
+    def _reply(self, text: str) -> Answer | None:
+        if text.startswith("/"):
+            return None
+        if text.isdecimal() and 0 < int(text) <= len(self._choices):
+            text = self._choices[int(text) - 1]
+        return Answer("answer", {"question_id": self.call_id, "text": text})
+
+    def _decide(self, text: str) -> Answer | None:
+        decision = DECISIONS.get(text)
+        if decision is None or (self._kind == "plan" and decision == "approve_rest"):
+            return None
+        if decision == "deny":
+            self._reason_for = self.call_id
+            return Answer()
+        command = "plan" if self._kind == "plan" else "approve"
+        return Answer(command, {"call_id": self.call_id, "decision": decision})
+
+
+def _refusal(kind: str, call_id: str, reason: str) -> Answer:
+    if kind == "plan":
+        return Answer("plan", {"call_id": call_id, "decision": "reject", "feedback": reason})
+    return Answer("approve", {"call_id": call_id, "decision": "deny", "reason": reason})

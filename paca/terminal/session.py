@@ -197,17 +197,17 @@ class Session:
     def _ask_or_end(self) -> None:
         """Ask for what is open; in a single run, end when the message is answered."""
         state = self._state
-        if state.open_approvals and not self._options.asks:
+        if state.waits and not self._options.asks:
             self._end_single(ExitCode.WAITS_FOR_A_PERSON)
-        elif state.open_approvals:
-            call_id = next(iter(state.open_approvals))
-            if call_id != self._questions.approval and not self._questions.is_busy:
-                self._questions.approval = call_id
+        elif state.waits:
+            call_id, (kind, data) = next(iter(state.waits.items()))
+            if call_id != self._questions.call_id and not self._questions.is_busy:
+                self._questions.ask(call_id, kind, data)
                 self._prompt()
-        elif self._questions.approval:
-            self._questions.approval = ""
+        elif self._questions.call_id:
+            self._questions.ask("", "approval", {})
             self._prompt()
-        if state.is_working or state.open_approvals or self._sent_seq is None:
+        if state.is_working or state.waits or self._sent_seq is None:
             return
         if self._options.message and state.end_seq > self._sent_seq:
             answered = state.status == "finished"

@@ -27,6 +27,18 @@ BEGINS = {
     "agent.conversation.resumed",
     "agent.turn.started",
 }
+ASKS = {
+    "agent.approval.requested": "approval",
+    "agent.question.asked": "question",
+    "agent.plan.proposed": "plan",
+}
+DECIDED = {
+    "agent.approval.given",
+    "agent.approval.expired",
+    "agent.approval.superseded",
+    "agent.question.answered",
+    "agent.plan.decided",
+}
 
 
 @dataclass
@@ -35,7 +47,7 @@ class State:
 
     status: str = ""
     end_seq: int = 0
-    open_approvals: dict[str, Frame] = field(default_factory=dict)
+    waits: dict[str, tuple[str, Frame]] = field(default_factory=dict)  # call id: kind and facts
     own_messages: set[str] = field(default_factory=set)
 
     @property
@@ -54,14 +66,10 @@ class State:
             self.status = "running"
         elif kind == "agent.conversation.waiting":
             self.status = "waiting"
-        elif kind == "agent.approval.requested":
-            self.open_approvals[str(data.get("call_id"))] = data
-        elif kind in (
-            "agent.approval.given",
-            "agent.approval.expired",
-            "agent.approval.superseded",
-        ):
-            self.open_approvals.pop(str(data.get("call_id")), None)
+        elif kind in ASKS:
+            self.waits[str(data.get("call_id"))] = ASKS[kind], data
+        elif kind in DECIDED:
+            self.waits.pop(str(data.get("call_id")), None)
 
 
 class View:
@@ -85,6 +93,12 @@ class View:
             "agent.approval.requested": self._approval_requested,
             "agent.approval.given": self._approval_given,
             "agent.approval.expired": lambda data: self._note("nobody decided in time; not run"),
+            "agent.question.asked": self._question_asked,
+            "agent.question.answered": lambda data: self._note(
+                f"answered by {data.get('by') or 'a person'}: {data.get('text')}"
+            ),
+            "agent.plan.proposed": self._plan_proposed,
+            "agent.plan.decided": self._plan_decided,
             "agent.conversation.paused": self._paused,
             "agent.conversation.failed": self._failed,
             "agent.conversation.stopped": self._stopped,
@@ -212,6 +226,23 @@ class View:
         word = "denied" if data.get("decision") == "deny" else "approved"
         rest = ", and the rest" if data.get("decision") == "approve_rest" else ""
         self._note(f"{word}{rest} by {data.get('by') or 'a person'}")
+
+    def _question_asked(self, data: Frame) -> None:
+        self._pending_call = ""
+        self._screen.line(f"? {data.get('question')}", "yellow")
+        for number, choice in enumerate(data.get("choices") or (), 1):
+            described = ": ".join(filter(None, (choice.get("label"), choice.get("description"))))
+            self._screen.line(f"  {number}  {described}")
+
+    def _plan_proposed(self, data: Frame) -> None:
+        self._pending_call = ""
+        self._screen.line(f"? plan: {data.get('title')}", "yellow")
+        for number, step in enumerate(data.get("steps") or (), 1):
+            self._screen.line(f"  {number}  {step}")
+
+    def _plan_decided(self, data: Frame) -> None:
+        word = "rejected" if data.get("decision") == "reject" else "approved"
+        self._note(f"plan {word} by {data.get('by') or 'a person'}")
 
     # --- the conversation -------------------------------------------------------------------------
 

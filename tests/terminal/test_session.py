@@ -258,6 +258,46 @@ async def test_decisions_feedback_and_stop_are_typed_in_the_terminal():
     ]
 
 
+async def test_questions_and_plans_of_the_agent_are_answered_in_the_terminal():
+    async def part(script, socket):
+        await script.event(socket, "turn.started", number=1)
+        choices = [{"label": "Red", "description": "as before"}, {"label": "Blue"}]
+        asked = {"call_id": "q1", "question": "Which colour?", "choices": choices}
+        await script.event(socket, "question.asked", **asked)
+        await script.ready(socket, "waiting")
+        await script.command(socket)
+        await script.event(socket, "question.answered", call_id="q1", text="Blue", by="Ada")
+        plan = {"call_id": "p1", "title": "Paint", "steps": ["Clean", "Paint"]}
+        await script.event(socket, "plan.proposed", **plan)
+        await script.command(socket)
+        await script.event(socket, "plan.decided", call_id="p1", decision="reject", by="Ada")
+        await script.event(socket, "plan.proposed", **plan | {"call_id": "p2"})
+        await script.command(socket)
+        await script.event(socket, "plan.decided", call_id="p2", decision="approve", by="Ada")
+        await script.answer(socket, "Painted.")
+        await wait(script, socket)
+
+    async with scripted(part, asks=True) as (script, client):
+        running = asyncio.create_task(client.run())
+        await client.until("Which colour.*1  Red: as before.*2  Blue.*number> $")
+        client.type("2\n")
+        await client.until("answered by Ada: Blue.*2  Paint.*by this plan.*> $")
+        client.type("no\n")
+        await client.until("why not.*> $")
+        client.type("too quick\n")
+        await client.until("rejected.*by this plan.*> $")
+        client.type("y\n")
+        await client.until("Painted.\n> $")
+        client.type("/quit\n")
+        assert await running is ExitCode.ANSWERED
+    sent = [{k: v for k, v in each.items() if k != "client_id"} for each in script.received]
+    assert sent == [
+        {"type": "answer", "question_id": "q1", "text": "Blue"},
+        {"type": "plan", "call_id": "p1", "decision": "reject", "feedback": "too quick"},
+        {"type": "plan", "call_id": "p2", "decision": "approve"},
+    ]
+
+
 async def test_slash_commands_reach_the_server_and_a_skill_is_a_message():
     async def part(script, socket):
         await script.ready(socket)
