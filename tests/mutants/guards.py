@@ -65,6 +65,7 @@ TRACES = "tests/conversations/test_traces.py"
 USAGE = "tests/conversations/test_usage.py"
 USAGE_FAULTS = "tests/conversations/test_usage_faults.py"
 TREE_COPY = "tests/sandbox/test_tree_copy.py"
+COPY_CLAIMS = "tests/sandbox/test_copy_claims.py"
 FILE_COPIES = "tests/sandbox/test_file_copies.py"
 MUTANTS = (
     Mutant("secrets-leave-a-trace", never, (f"{TRACES}::test_secret_is_removed_in_each_form",)),
@@ -732,6 +733,9 @@ MUTANTS = (
     Mutant("effort-strongest-message-wins", value("self.messages[-1].effort"), (CHOICE,)),
     Mutant("effort-of-a-message-read-with-the-call", never, (CHOICE,)),
     Mutant("effort-has-a-step-limit-of-its-own", never, (CHOICE,)),
+    Mutant("effort-of-unknown-price", never, (CHOICE,)),
+    Mutant("engine-unknown-price-of-a-later-step", never, (CHOICE,)),
+    Mutant("fallback-keeps-the-steps-of-the-effort", value("None"), (MODEL_SETTINGS,)),
     Mutant("effort-gets-no-key-of-another-provider", never, (MODEL_SETTINGS,)),
     Mutant("effort-has-the-window-of-its-model", never, (MODEL_SETTINGS,)),
     Mutant("effort-of-a-message-is-known", never, (MODEL_SETTINGS,)),
@@ -885,6 +889,8 @@ MUTANTS = (
     Mutant("copy-within-the-limit-of-files", never, (TREE_COPY,)),
     Mutant("copy-leaves-space-on-the-disk", never, (TREE_COPY,)),
     Mutant("failed-copy-is-not-used", never, (TREE_COPY,)),
+    Mutant("superseded-copy-leaves-the-files", last_operand_dropped, (COPY_CLAIMS,)),
+    Mutant("superseded-copy-leaves-the-volumes", never, (COPY_CLAIMS,)),
     Mutant(
         "copy-of-the-right-sandbox",
         never,

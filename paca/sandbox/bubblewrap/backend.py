@@ -177,7 +177,12 @@ class Bubblewrap:
         source, target = map(self._directory, (origin.conversation_id, spec.conversation_id))
         try:
             return await workspace_copy.copy(
-                source, target, spec, epoch=epoch, launcher=self._launcher()
+                source,
+                target,
+                spec,
+                epoch=epoch,
+                may_replace=may_replace,
+                launcher=self._launcher(),
             )
         except OSError as error:
             raise file_copy.failed(error.strerror or str(error)) from error

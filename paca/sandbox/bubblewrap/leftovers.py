@@ -18,13 +18,13 @@ PROBE_PREFIX = "paca-probe-"
 def remove_leftovers(data_dir: Path) -> int:
     """Remove empty control groups, unfinished folders and the folders of probes; gives their number."""
     folders = [*(data_dir / "run").glob(f"{runner_bundle.UNFINISHED_PREFIX}*")]
-    # Unfinished copies of workspaces: their processes end with the worker.
-    folders += (data_dir / "workspaces").glob(f"{runner_bundle.UNFINISHED_PREFIX}*")
     folders += Path(tempfile.gettempdir()).glob(f"{PROBE_PREFIX}*")
+    # Copies of workspaces whose worker died, with which their processes end. A whole one belongs to a sandbox's user.
+    copies = [*(data_dir / "workspaces").glob(f"{runner_bundle.UNFINISHED_PREFIX}*")]
     removed = cgroups.remove_abandoned()
-    for folder in folders:
+    for folder in (*folders, *copies):
         with suppress(OSError):
-            if _is_own_leftover(folder):
+            if is_old(folder) if folder in copies else _is_own_leftover(folder):
                 remove_tree(folder)
                 removed += 1
     return removed

@@ -4,13 +4,13 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from paca.engine.workspace import SandboxUnreachable, Superseded
 from paca.sandbox import file_copy, tree_copy
-from paca.sandbox.base import CopiedFiles, SandboxSpec
+from paca.sandbox.base import CopiedFiles, MayReplace, SandboxSpec
 from paca.sandbox.bubblewrap import file_tree, host_process, mounts
 from paca.sandbox.bubblewrap.launcher import Launcher
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory
@@ -28,6 +28,7 @@ async def copy(
     spec: SandboxSpec,
     *,
     epoch: int,
+    may_replace: MayReplace,
     launcher: Launcher,
 ) -> CopiedFiles:
     """Fill the workspace of a conversation without a sandbox, under its lock. See ``Backend.copy_files``.
@@ -39,7 +40,10 @@ async def copy(
         raise CopyFailed(file_copy.MISSING)
     target.create()
     async with host_process.directory_lock(target.folder):
-        if epoch < host_process.read_record(target.folder).epoch:
+        # The worker that has taken over may have copied the files while this one waited for the lock, and the record
+        # has its epoch only when it has opened the sandbox.
+        # guard: superseded-copy-leaves-the-files
+        if epoch < host_process.read_record(target.folder).epoch or not await may_replace():
             raise Superseded
         await asyncio.to_thread(target.remove_files)  # a copy of which the log does not know
         target.create()
@@ -75,7 +79,7 @@ async def _open_files(origin: SandboxDirectory) -> AsyncIterator[int]:
         elif runner.is_alive:
             folder = _open_inside(runner)
         else:
-            folder = await asyncio.to_thread(_mount, origin.image)
+            folder = await _mount_in_thread(origin.image)
             stack.callback(os.close, folder)
             yield folder
             return
@@ -98,6 +102,24 @@ def _open_inside(runner: host_process.RunnerProcess) -> int:
     return folder
 
 
+async def _mount_in_thread(image: Path) -> int:
+    """A mount of the image. If this is cancelled, the thread goes on, and what it has mounted is closed.
+
+    An open mount would keep the files from the conversation that they belong to.
+    """
+    mounting = asyncio.create_task(asyncio.to_thread(_mount, image))
+    try:
+        return await asyncio.shield(mounting)
+    except asyncio.CancelledError:
+        mounting.add_done_callback(_close_unused)
+        raise
+
+
+def _close_unused(mounting: asyncio.Task[int]) -> None:
+    if not mounting.cancelled() and mounting.exception() is None:
+        os.close(mounting.result())
+
+
 def _mount(image: Path) -> int:
     file = os.open(image, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
@@ -110,7 +132,7 @@ def _mount(image: Path) -> int:
 
 async def _copy_to_folder(source: int, target: SandboxDirectory, spec: SandboxSpec) -> CopiedFiles:
     """Copy into a folder of another name first: a rename then puts the whole copy in its place."""
-    with _unfinished_folder(target) as (unfinished, folder):
+    async with _unfinished_folder(target) as (unfinished, folder):
         copied = await _run(source, folder, spec, target)
         if target.user.drop_privileges:
             os.fchown(folder, target.user.uid, target.user.gid)
@@ -118,8 +140,8 @@ async def _copy_to_folder(source: int, target: SandboxDirectory, spec: SandboxSp
     return copied
 
 
-@contextmanager
-def _unfinished_folder(target: SandboxDirectory) -> Iterator[tuple[Path, int]]:
+@asynccontextmanager
+async def _unfinished_folder(target: SandboxDirectory) -> AsyncIterator[tuple[Path, int]]:
     unfinished = target.workspace.with_name(f"{UNFINISHED_PREFIX}{os.urandom(6).hex()}")
     unfinished.mkdir(mode=0o700)
     folder = os.open(unfinished, tree_copy.FOLDER_FLAGS)
@@ -127,7 +149,8 @@ def _unfinished_folder(target: SandboxDirectory) -> Iterator[tuple[Path, int]]:
         yield unfinished, folder
     finally:
         os.close(folder)
-        file_tree.remove_tree(unfinished)
+        # A thread does it: it may have so many files that the other turns of the worker would lose their leases.
+        await asyncio.to_thread(file_tree.remove_tree, unfinished)
 
 
 async def _run(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paca.common import clock
+from paca.common.best_effort import tolerated
 from paca.engine.workspace import SandboxUnavailable, SandboxUnreachable, Superseded
 from paca.sandbox import file_copy, tree_copy
 from paca.sandbox.base import CopiedFiles, FilesOrigin, MayReplace, SandboxSpec
@@ -67,7 +68,7 @@ class VolumeCopier:
             to_remove = [target, source]
             raise
         finally:
-            await asyncio.shield(self._clean_up(made, to_remove))
+            await asyncio.shield(self._clean_up(made, to_remove, may_replace))
         return copied
 
     async def _find_volume(self, origin: FilesOrigin) -> str:
@@ -131,9 +132,21 @@ class VolumeCopier:
                 raise file_copy.too_slow()
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _clean_up(self, made: str, volumes: list[str]) -> None:
+    async def _clean_up(self, made: str, volumes: list[str], may_replace: MayReplace) -> None:
+        """Remove the container, and the volumes of a copy that failed.
+
+        The volumes stay if the claim is lost: a worker that has taken over may have copied files into them already.
+        It removes what is there before it copies.
+        """
+        may_remove = False
+        if volumes:
+            with tolerated("reading the claim at the end of a copy"):
+                may_remove = await may_replace()
         with suppress(SandboxUnavailable):  # the next copy or a sweep removes them
             await self._inventory.remove_container(made)
+            # guard: superseded-copy-leaves-the-volumes
+            if not may_remove:
+                return
             for volume in volumes:
                 await self._inventory.remove_volume(volume)
 
