@@ -50,13 +50,14 @@ PASSING = {
         TimedOut,
     )
 }
-NO_PRICE = "Its price is not known here, so the agent's limit in dollars could not be kept."
+NO_PRICE = "The price of {} is not known here, so the agent's limit in dollars cannot be kept."
 
 
 async def think_with_fallback(turn: ActiveTurn, services: TurnServices) -> RecordedReply:
     """Ask the model that is chosen. If it fails before it has shown anything, the fallback is asked in its place.
 
-    Raises ``TurnLimitReached`` if a limit forbids a call, and the last ``ModelError``, with the causes of both models.
+    Raises ``TurnLimitReached`` if a limit forbids a call, ``ModelMisconfigured`` if a message asks for a model with
+    which the agent's limit in dollars cannot be kept, and the last ``ModelError``, with the causes of both models.
     """
     while True:
         try:
@@ -69,6 +70,9 @@ async def think_with_fallback(turn: ActiveTurn, services: TurnServices) -> Recor
         # guard: fallback-reserves-anew
         if reached := await limit_before_call(turn, services):
             raise limits.TurnLimitReached(reached)
+        # guard: effort-of-unknown-price
+        if has_no_price(turn.profile, turn.profile.limits):
+            raise ModelMisconfigured(NO_PRICE.format(turn.profile.model))
 
 
 async def _switch(error: ModelError, turn: ActiveTurn, services: TurnServices) -> None:
@@ -82,8 +86,8 @@ async def _switch(error: ModelError, turn: ActiveTurn, services: TurnServices) -
     assert services.open_model is not None
     try:
         fallback = services.open_model(replace(turn.choice, fallback=True)).profile
-        if _has_no_price(fallback, turn.profile.limits):
-            raise ModelMisconfigured(NO_PRICE)
+        if has_no_price(fallback, turn.profile.limits):
+            raise ModelMisconfigured(NO_PRICE.format(fallback.model))
     except ModelMisconfigured as second:
         raise _both(error.detail, error.code, second, turn.profile) from error
     logger.warning("the fallback model goes on", extra={"model": first, "code": error.code})
@@ -98,8 +102,9 @@ async def _switch(error: ModelError, turn: ActiveTurn, services: TurnServices) -
     apply_choice(turn, services)
 
 
-def _has_no_price(profile: AgentProfile, limits: TurnLimits) -> bool:
+def has_no_price(profile: AgentProfile, limits: TurnLimits) -> bool:
     """Whether a limit in dollars alone could not be kept with this model."""
+    # guard: engine-unknown-price
     if profile.demo or not limits.has_own_dollars or limits.has_tokens:
         return False
     # guard: fallback-of-unknown-price

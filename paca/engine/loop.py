@@ -15,10 +15,9 @@ from paca.engine.approvals.person_tools import reason_of
 from paca.engine.approvals.policy import PersonNeeded
 from paca.engine.before_call import limit_before_call
 from paca.engine.context.history import OpenCall
-from paca.engine.fallback import think_with_fallback
-from paca.engine.llm.base import StopReason, Usage
+from paca.engine.fallback import NO_PRICE, has_no_price, think_with_fallback
+from paca.engine.llm.base import StopReason
 from paca.engine.llm.model_errors import ModelError
-from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD
 from paca.engine.model_choice import apply_choice
@@ -85,14 +84,9 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
 
 def _refuse_unknown_price(turn: ActiveTurn) -> TurnOutcome | None:
     """A limit in dollars has no effect if the model's price is unknown. A limit of tokens has."""
-    profile = turn.profile
-    has_price = cost_usd(profile.model, Usage(), base_url=profile.base_url) is not None
-    # guard: engine-unknown-price
-    if profile.demo or not profile.limits.has_own_dollars or profile.limits.has_tokens or has_price:
+    if not has_no_price(turn.profile, turn.profile.limits):
         return None
-    detail = (
-        f"The price of {profile.model} is not known here, so its limit in dollars cannot be kept."
-    )
+    detail = NO_PRICE.format(turn.profile.model)
     return TurnOutcome("failed", "configuration", detail, "Give the agent a limit of tokens.")
 
 
@@ -103,6 +97,10 @@ async def _end_before_call(turn: ActiveTurn, services: TurnServices) -> TurnOutc
     is_first = services.log.progress.steps == 0
     if limit := await limit_before_call(turn, services, is_first=is_first):
         return await _end_at_limit(limit, turn, services)
+    # A message may have changed the model, and somebody the limits.
+    # guard: engine-unknown-price-of-a-later-step
+    if outcome := _refuse_unknown_price(turn):
+        return outcome
     return await _end_if_stuck(services)
 
 

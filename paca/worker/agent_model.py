@@ -80,9 +80,14 @@ class AgentModels:
         return OpenedModel(profile, llm, compaction_llm=_open_role(profile, api_key))
 
     def _setup(self, choice: ModelChoice) -> ModelSetup:
+        profile = self.efforts.get(choice.effort, self.own.profile)
         if choice.fallback and self.fallback is not None:
-            return self.fallback
-        return replace(self.own, profile=self.efforts.get(choice.effort, self.own.profile))
+            # guard: fallback-keeps-the-steps-of-the-effort
+            steps = profile.effort_steps
+            return replace(
+                self.fallback, profile=replace(self.fallback.profile, effort_steps=steps)
+            )
+        return replace(self.own, profile=profile)
 
 
 def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:

@@ -10,14 +10,16 @@ from paca.accounts.models import AuditEntry
 from paca.agents import connection_check, encryption
 from paca.agents import services as agents
 from paca.agents.models import Agent
-from paca.agents.services import rotation
+from paca.agents.services import model_keys, rotation
 from paca.common.errors import Invalid
 from paca.conversations import services
 from paca.conversations.models import ModelCall
 from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Usage
+from paca.engine.model_state import ModelChoice
 from paca.engine.turn import AgentProfile
 from paca.worker import model_profiles
+from paca.worker.agent_model import AgentModels, ModelSetup
 from tests.support.api import Api
 from tests.support.world import World, make_world
 
@@ -202,3 +204,20 @@ def test_effort_is_stored_with_the_message(world: World) -> None:
     assert received["effort"] == "determined"
     wrong = send("POST", address, {"message": "Hi", "effort": 1})
     assert wrong.status_code == 400
+
+
+def test_fallback_keeps_the_step_limit_of_the_effort(world: World) -> None:
+    agent = configure(world, **FALLBACK, efforts={"quick": {"steps": 3}})
+    own = AgentProfile(name="Rosa", model=agent.model, system="", limits=TurnLimits(steps=50))
+    models = AgentModels(
+        own=ModelSetup(own),
+        efforts=model_profiles.of_efforts(agent, own),
+        fallback=ModelSetup(
+            model_profiles.of_fallback(agent, own), model_keys.fallback_key_of(agent, user_id=None)
+        ),
+    )
+    steps = {
+        effort: models.open(ModelChoice(effort=effort, fallback=True)).profile.effort_steps
+        for effort in ("quick", "standard")
+    }
+    assert steps == {"quick": 3, "standard": None}

@@ -190,7 +190,7 @@ async def test_fallback_of_unknown_price_is_not_asked_under_a_limit_in_dollars()
     world.open_model.profile = {"base_url": "http://llm.internal"}
     await world.ask("Hi")
     assert (world.status, other.requests) == ("paused/model_unavailable", [])
-    assert "price is not known" in world.outcome.detail
+    assert f"The price of {FALLBACK} is not known" in world.outcome.detail
 
 
 async def test_history_is_shortened_for_the_smaller_window_of_the_fallback():
@@ -294,6 +294,39 @@ async def test_effort_has_a_step_limit_of_its_own():
     await world.ask("Hi", effort="determined")
     assert world.status == "paused/step_limit"
     assert len(strong.requests) == 3
+
+
+@pytest.mark.parametrize("read_with_the_call", [False, True])
+async def test_effort_of_unknown_price_is_not_asked_in_the_middle_of_a_turn(read_with_the_call):
+    strong = ScriptedLLM([says("Never.")])
+    world = world_with(
+        efforts={"determined": strong},
+        commands={"ls": "a"},
+        model="anthropic/claude-sonnet-5",
+        limits=TurnLimits(steps=9, cost_usd=5.0),
+    )
+    world.open_model.profile = {"base_url": "http://llm.internal"}
+    read = world._read_limits
+
+    def send():
+        if len(world.find(events.MessageReceived)) == 1:
+            world.log.append(events.MessageReceived(text="Harder", effort="determined"))
+
+    async def read_limits():
+        if world.llm.requests and read_with_the_call:
+            send()
+        return await read()
+
+    def answer(_request):
+        if not read_with_the_call:
+            send()
+        return calls(bash="ls")
+
+    world.llm.replies.append(answer)
+    world._read_limits = read_limits
+    await world.ask("Hi")
+    assert (world.status, strong.requests) == ("failed/configuration", [])
+    assert f"The price of {STRONG} is not known" in world.outcome.detail
 
 
 async def test_continue_keeps_the_effort_of_the_turn():
