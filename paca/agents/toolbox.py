@@ -14,7 +14,7 @@ from paca.projects.tools.base import ProjectAccess
 
 # All tools take about 5,000 tokens of each request. A model whose window is smaller than this gets those
 # that work needs most, unless somebody has chosen its tools.
-SMALL_WINDOW = 8_000  # tokens
+SMALL_WINDOW = 10_000  # tokens
 ESSENTIAL = (
     *("add_comment", "ask_person", "bash", "edit_file", "propose_plan", "read_file", "read_task"),
     *("update_task", "write_file"),

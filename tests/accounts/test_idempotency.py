@@ -26,6 +26,9 @@ WITHOUT_KEY = {
     "POST /api/v1/projects/{project}/agents/{agent_id}/skills/upload/",
     "POST /api/v1/tokens/",
     "POST /api/v1/tickets/",
+    # A key takes the place of that for the same provider: twice is once.
+    "POST /api/v1/model-keys/",
+    "POST /api/v1/projects/{project}/model-keys/",
     "POST /api/v1/projects/{project}/agents/{agent_id}/test-connection/",
 }
 

@@ -171,7 +171,7 @@ def test_title_change_is_stored_in_the_log_with_its_author():
     answer = chat.api.patch(chat.url(started), {"title": "  A   better\none "})
     assert (answer.status_code, answer.data["title"]) == (200, "A better one")
     last = chat.api.get(chat.url(started, "events/")).json()["results"][-1]
-    assert last["data"] == {"title": "A better one", "by": chat.world.owner.name}
+    assert last["data"] == {"title": "A better one", "by": chat.world.owner.name, "model": ""}
 
 
 def test_title_change_is_refused_after_a_change_that_the_client_has_not_seen():

@@ -13,7 +13,7 @@ LONG = "word " * 1200
 
 @BOTH_DIALECTS
 def test_conversation_past_the_window_goes_on_with_a_summary(flow):
-    agents.configure(flow.world.agent, by=flow.world.owner, parameters={"context_window": 14_000})
+    agents.configure(flow.world.agent, by=flow.world.owner, parameters={"context_window": 16_000})
     conversation = flow.ask(f"The first wish. {LONG}", [says("Answer 1.")])
     for number in range(2, 4):
         flow.ask(f"Wish {number}. {LONG}", [says(f"Answer {number}.")], after=conversation)
@@ -30,7 +30,7 @@ def test_conversation_past_the_window_goes_on_with_a_summary(flow):
     assert "Wish 2." not in body
     purposes = conversation.row.model_calls.values_list("purpose", "status")
     assert [each for each in purposes if each[0] != "turn"] == [("compaction", "done")]
-    assert conversation.row.context["window"] == 14_000
+    assert conversation.row.context["window"] == 16_000
     assert_replay_matches(conversation)
 
 

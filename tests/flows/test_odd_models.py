@@ -214,7 +214,8 @@ def test_model_that_is_still_loading_is_waited_for(flow):
 
 @OPENAI
 def test_conversation_longer_than_the_window_is_shortened_or_pauses_with_the_ways_on(flow):
-    # The newest result fits into the window of 8,192 tokens, the three together do not.
+    # The newest result fits into the window of 8,192 tokens, the three together do not. All tools would fill most of it.
+    agents.configure(flow.world.agent, by=flow.world.owner, tools=["bash", "read_file"])
     long = [calls(bash=f"seq {last}") for last in (2000, 2001, 300)]
     shortened = flow.ask("Go", [*long, fails("ctx"), says("Done.")])
     assert (shortened.status, shortened.answers) == ("finished/answered", ["Done."])

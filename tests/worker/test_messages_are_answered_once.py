@@ -23,8 +23,10 @@ from paca import events
 from paca.conversations import event_log, services
 from paca.conversations.models import Conversation
 from paca.conversations.models.statuses import ACTIVE_STATUSES
+from paca.engine.turn import OpenedModel
 from paca.sandbox.manager import SandboxManager
-from paca.worker import claim, turns
+from paca.worker import claim
+from paca.worker.agent_model import AgentModels
 from paca.worker.control_protocol import pending_requests
 from paca.worker.turns import ConversationRun, WorkerResources
 from tests.support.model_script import calls, says
@@ -242,6 +244,6 @@ def test_each_message_is_answered_by_one_turn_in_any_interleaving(here, tmp_path
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         Conversation.objects.update(deleted_at=timezone.now())  # that of an example before
         story = Interleaving(here, steps, list(replies), tmp_path)
-        patch.setattr(turns, "open_llm_of", lambda turn: story)
+        patch.setattr(AgentModels, "open", lambda models, _: OpenedModel(models.own.profile, story))
         asyncio.run(story.drive())
         story.check()
