@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery, UUIDField
+from django.db.models import BigIntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField
 
 from paca import events
 from paca.common.frames import StoredEvent
@@ -130,10 +130,20 @@ def backwards(
     return (_stored(row).load() for row in rows.iterator(chunk_size=20))
 
 
-def texts_of_people(conversation_id: UUID) -> dict[int, str]:
-    """The messages of people as their authors last changed them, by ``seq``; without those taken back."""
+def texts_of_people(
+    conversation_id: UUID, numbers: Collection[int] | None = None
+) -> dict[int, str]:
+    """The messages of people as their authors last changed them, by ``seq``; without those taken back.
+
+    With ``numbers`` only the messages of these ``seq``, and no text of another is read.
+    """
+    rows = _rows(conversation_id, MESSAGES_OF_PEOPLE)
+    if numbers is not None:
+        others = Q(type=events.MessageReceived.type) & ~Q(seq__in=numbers)
+        rows = rows.exclude(others)
     texts: dict[int, str] = {}
-    for seq, event in of_types(conversation_id, MESSAGES_OF_PEOPLE):
+    for stored in map(_stored, rows.order_by("seq").iterator()):
+        seq, event = stored.seq, stored.load()
         match event:
             case events.MessageReceived():
                 texts[seq] = event.text
@@ -141,7 +151,7 @@ def texts_of_people(conversation_id: UUID) -> dict[int, str]:
                 texts[event.event_seq] = event.text
             case events.MessageWithdrawn():
                 texts.pop(event.event_seq, None)
-    return texts
+    return texts if numbers is None else {seq: texts[seq] for seq in texts if seq in numbers}
 
 
 # What stands before the final answer of a turn: a step with tool calls, or a correction by the loop.

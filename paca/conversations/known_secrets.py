@@ -1,5 +1,9 @@
 """The secret values that Paca knows, which neither a trace nor a span may hold."""
 
+import base64
+import binascii
+from collections.abc import Iterator
+from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -34,14 +38,35 @@ def of_agent(agent_id: UUID) -> frozenset[str]:
 
 def of_installation() -> frozenset[str]:
     """The secrets of the installation, as its settings have them."""
-    database, redis = settings.DATABASES["default"], settings.REDIS_URL
     found = {
         settings.SECRET_KEY,
         *settings.ENCRYPTION_KEY,
         settings.METRICS_TOKEN,
         settings.PACA_ADMIN_PASSWORD,
-        *settings.OTEL_EXPORTER_OTLP_HEADERS.values(),
-        str(database.get("PASSWORD") or ""),
-        redis.rpartition("@")[0].rpartition(":")[2],
+        str(settings.DATABASES["default"].get("PASSWORD") or ""),
+        *_of_address(settings.REDIS_URL),
+        *_of_address(settings.OTEL_EXPORTER_OTLP_ENDPOINT),
     }
+    for value in settings.OTEL_EXPORTER_OTLP_HEADERS.values():
+        found.update(_of_header(value))
     return frozenset(found - {""})
+
+
+def _of_address(url: str) -> Iterator[str]:
+    """The password in an address: as it is written there, and as it is."""
+    password = urlsplit(url).password or ""
+    yield password
+    yield unquote(password)
+
+
+def _of_header(value: str) -> Iterator[str]:
+    """The value, what follows a scheme such as Bearer, and the password that Basic encodes."""
+    yield value
+    scheme, _, token = value.strip().rpartition(" ")
+    # guard: token-of-a-header-is-a-secret-without-its-scheme
+    yield token
+    if scheme.strip().lower() == "basic":
+        try:
+            yield base64.b64decode(token).decode("utf-8", "replace").partition(":")[2]
+        except binascii.Error:
+            return

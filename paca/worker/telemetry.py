@@ -119,8 +119,10 @@ async def _send(
     address = f"{settings.OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces"
     headers = {**settings.OTEL_EXPORTER_OTLP_HEADERS, "content-type": "application/json"}
     try:
-        answer = await http.post(address, content=body, headers=headers)
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        # The library's own limits are of each piece of an answer, which may come for ever.
+        async with asyncio.timeout(REQUEST_SECONDS):
+            answer = await http.post(address, content=body, headers=headers)
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         return type(error).__name__, seconds
     if answer.is_success:
         return "", None

@@ -62,6 +62,7 @@ PLACES = "tests/worker/test_places.py"
 SPENDING = "tests/engine/test_spending.py"
 TASKS = "tests/projects/test_tasks.py"
 TRACES = "tests/conversations/test_traces.py"
+TRACE_FAULTS = "tests/conversations/test_trace_faults.py"
 USAGE = "tests/conversations/test_usage.py"
 USAGE_FAULTS = "tests/conversations/test_usage_faults.py"
 TREE_COPY = "tests/sandbox/test_tree_copy.py"
@@ -103,6 +104,41 @@ MUTANTS = (
         "installation-forbids-traces",
         never,
         (f"{TRACES}::test_forbidden_traces_are_neither_shown_nor_begun",),
+    ),
+    Mutant(
+        "unreadable-refusal-is-not-kept",
+        never,
+        (f"{TRACE_FAULTS}::test_refusal_that_cannot_be_read_is_not_kept",),
+    ),
+    Mutant(
+        "cut-refusal-ends-before-a-secret",
+        never,
+        (f"{TRACE_FAULTS}::test_cut_refusal_ends_with_no_beginning_of_a_key",),
+    ),
+    Mutant(
+        "token-of-a-header-is-a-secret-without-its-scheme",
+        removed,
+        (
+            f"{TRACE_FAULTS}::test_secrets_of_the_installation_are_known_without_what_stands_around_them",
+        ),
+    ),
+    Mutant(
+        "exported-bodies-have-a-limit",
+        never,
+        (f"{TRACE_FAULTS}::test_exported_requests_have_a_limit_and_the_newest_are_kept",),
+    ),
+    Mutant(
+        "fault-of-telemetry-keeps-nothing-back",
+        without_keyword("robust"),
+        (
+            f"{TRACE_FAULTS}::test_fault_of_a_listener_keeps_nothing_back_that_follows_the_end_of_a_turn",
+        ),
+    ),
+    Mutant(
+        "deletion-waits-for-the-trace",
+        removed,
+        (f"{TRACE_FAULTS}::test_deletion_locks_the_trace_first",),
+        on_services=True,
     ),
     Mutant(
         "spans-hold-no-secrets",

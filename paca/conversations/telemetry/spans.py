@@ -6,7 +6,7 @@ The names of attributes stand here only: the conventions are still in developmen
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -60,8 +60,10 @@ class _Said:
 def of_conversation(conversation: Conversation) -> Iterator[Span]:
     """The spans of all turns that have ended, without contents."""
     turns = Turn.objects.filter(conversation=conversation, finished_at__isnull=False)
-    for number in turns.order_by("number").values_list("number", flat=True):
-        yield from of_turn(conversation.pk, number)
+    asked_by = _asked_by(event_log.of_types(conversation.pk, (events.ToolCalled.type,)))
+    for turn in turns.select_related("conversation__agent").order_by("number").iterator():
+        # The log is read once for all turns: each reading of one turn passes over the whole log.
+        yield from _Turn(turn, _Said(asked_by)).spans()
 
 
 def of_turn(conversation_id: UUID, number: int, *, with_contents: bool = False) -> list[Span]:
@@ -75,31 +77,31 @@ def of_turn(conversation_id: UUID, number: int, *, with_contents: bool = False) 
     ).first()
     if turn is None or turn.finished_at is None:
         return []
-    return _Turn(turn, with_contents=with_contents).spans()
+    return _Turn(turn, _read_log(turn, with_contents=with_contents)).spans()
 
 
 class _Turn:
     """A turn that has ended, with its rows."""
 
-    def __init__(self, turn: Turn, *, with_contents: bool) -> None:
+    def __init__(self, turn: Turn, said: _Said) -> None:
         self._turn = turn
         self._conversation = turn.conversation
         self._end: datetime = turn.finished_at or turn.started_at
-        self._with_contents = with_contents
         self._names = (turn.conversation_id, turn.number)
         self._trace_id = otlp.trace_id(*self._names)
         self._id = otlp.span_id(*self._names)
         where = {"conversation": turn.conversation_id, "turn": turn.number}
         self._models = list(ModelCall.objects.filter(**where).order_by("started_at", "attempt"))
         self._tools = list(ToolCall.objects.filter(**where).order_by("called_at"))
-        self._said = self._read_log()
+        self._said = said
 
     def spans(self) -> list[Span]:
         """The spans: the turn first, and each step before its calls."""
         found = [self._of_turn()]
         steps = self._steps()
-        for step, following in zip(steps, [*steps[1:], None], strict=True):
-            end = following.attempts[0].started_at if following else self._end
+        # A turn that ended before its first call has no step.
+        ends = [*(step.attempts[0].started_at for step in steps[1:]), self._end]
+        for step, end in zip(steps, ends, strict=False):
             found.extend(self._of_step(step, end))
         beside = [call for call in self._models if call.purpose != "turn"]
         return [*found, *(self._of_model_call(call, self._id) for call in beside)]
@@ -224,43 +226,57 @@ class _Turn:
         }
         return Span(self._trace_id, own_id, name, start, end, parent_id, kind, given, error)
 
-    def _read_log(self) -> _Said:
-        said = _Said()
-        types = _TYPES if self._with_contents else (events.ToolCalled.type,)
-        clean = self._cleaner() if self._with_contents else str
-        for event in event_log.of_turn(self._conversation.pk, self._turn.number, types):
-            match event:
-                case events.MessageSpoken():
-                    said.spoken[UUID(event.call_id)] = clean(event.text)
-                case events.ToolCalled():
-                    said.model_call_of[UUID(event.call_id)] = UUID(event.model_call_id)
-                    if self._with_contents:
-                        said.arguments[UUID(event.call_id)] = clean(
-                            json.dumps(event.arguments, ensure_ascii=False)
-                        )
-                case events.ToolReturned():
-                    said.outputs[UUID(event.call_id)] = clean(event.output)
-        if self._with_contents:
-            said.received = [clean(text) for text in self._messages_of_people()]
-        return said
 
-    def _messages_of_people(self) -> list[str]:
-        """The messages that the turn answers, as their authors last changed them."""
-        where = {"conversation": self._conversation.pk, "turn": self._turn.number}
-        numbers = set(Trigger.objects.filter(**where).values_list("event_seq", flat=True))
-        texts = event_log.texts_of_people(self._conversation.pk)
-        return [text for seq, text in texts.items() if seq in numbers]
+def _read_log(turn: Turn, *, with_contents: bool) -> _Said:
+    """What the log says of this turn."""
+    types = _TYPES if with_contents else (events.ToolCalled.type,)
+    found = [*event_log.of_turn(turn.conversation_id, turn.number, types)]
+    said = _Said(_asked_by(enumerate(found)))
+    if with_contents:
+        _add_contents(said, found, turn)
+    return said
 
-    def _cleaner(self) -> Callable[[str], str]:
-        """Removes the secrets of agent and installation, and cuts what is too long."""
-        secrets = known_secrets.of_agent(self._conversation.agent_id)
 
-        def clean(text: str) -> str:
-            # guard: spans-hold-no-secrets
-            text = text_without_secrets(text, secrets)
-            return text[:MAX_CONTENT_CHARACTERS]
+def _asked_by(stored: Iterable[tuple[int, events.Event]]) -> dict[UUID, UUID]:
+    """The model call that asked for each tool call, as far as the log has it."""
+    return {
+        UUID(event.call_id): UUID(event.model_call_id)
+        for _, event in stored
+        if isinstance(event, events.ToolCalled) and event.model_call_id
+    }
 
-        return clean
+
+def _add_contents(said: _Said, found: Iterable[events.Event], turn: Turn) -> None:
+    clean = _cleaner(turn.conversation.agent_id)
+    for event in found:
+        match event:
+            case events.MessageSpoken():
+                said.spoken[UUID(event.call_id)] = clean(event.text)
+            case events.ToolCalled():
+                arguments = json.dumps(event.arguments, ensure_ascii=False)
+                said.arguments[UUID(event.call_id)] = clean(arguments)
+            case events.ToolReturned():
+                said.outputs[UUID(event.call_id)] = clean(event.output)
+    said.received = [clean(text) for text in _messages_of_people(turn)]
+
+
+def _messages_of_people(turn: Turn) -> list[str]:
+    """The messages that the turn answers, as their authors last changed them."""
+    rows = Trigger.objects.filter(conversation=turn.conversation_id, turn=turn.number)
+    numbers = set(rows.values_list("event_seq", flat=True))
+    return [*event_log.texts_of_people(turn.conversation_id, numbers).values()]
+
+
+def _cleaner(agent_id: UUID) -> Callable[[str], str]:
+    """Removes the secrets of agent and installation, and cuts what is too long."""
+    secrets = known_secrets.of_agent(agent_id)
+
+    def clean(text: str) -> str:
+        # guard: spans-hold-no-secrets
+        text = text_without_secrets(text, secrets)
+        return text[:MAX_CONTENT_CHARACTERS]
+
+    return clean
 
 
 def _provider(model: str) -> str:

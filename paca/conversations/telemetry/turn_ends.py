@@ -24,5 +24,11 @@ def unlisten(listener: Listener) -> None:
 
 def announce(conversation_id: UUID, turn: int) -> None:
     """Tell the listeners once the running transaction is committed."""
-    for listener in _listeners:
-        transaction.on_commit(lambda listener=listener: listener(conversation_id, turn))  # type: ignore[misc]
+
+    def tell() -> None:
+        for listener in _listeners:
+            listener(conversation_id, turn)
+
+    # Robust: a fault of a listener must not keep the turn's end from those who wait for it.
+    # guard: fault-of-telemetry-keeps-nothing-back
+    transaction.on_commit(tell, robust=True)

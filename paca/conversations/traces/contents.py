@@ -6,7 +6,6 @@ beginning and a common end.
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 import re
@@ -18,13 +17,21 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from paca.common.secret_removal import text_without_secrets, without_secrets
+from paca.common.text import to_encodable
 from paca.engine.llm.base import Reply, Request
-from paca.engine.llm.call_recording import CallRecording, Exchange, Headers
+from paca.engine.llm.call_recording import (
+    MAX_REFUSAL_BYTES,
+    CallRecording,
+    Exchange,
+    Headers,
+)
 from paca.engine.llm.retrying import Attempt
 
 # Of a larger body the beginning and the end are kept. The largest windows take about as much.
 MAX_BODY_BYTES, KEPT_END_BYTES = 4 << 20, 1 << 20
 MASK = "***"
+# The end of a refusal that is cut may be the beginning of a secret. No form of one is longer.
+REFUSAL_MARGIN = 16 * 1024
 SECRET_HEADER = re.compile(r"auth|key|secret|token|cookie|password|signature|credential", re.I)
 # In an answer these words stand in the names of limits too.
 SECRET_REPLY_HEADER = re.compile(r"cookie|authenticat|authoriz|api-key|secret", re.I)
@@ -67,8 +74,9 @@ def make(recording: CallRecording, attempt: Attempt, secrets: Collection[str]) -
         whole = without_secrets(exchange.body, hidden)
         body, omitted_bytes = _cut(whole)
         bodies.append(body)
-        facts = _facts_of(exchange, recording.started)
-        exchanges.append({**_masked(facts, hidden), "omitted_bytes": omitted_bytes})
+        facts = _masked(_facts_of(exchange, recording.started), hidden)
+        refusal = _refusal_of(exchange, hidden)
+        exchanges.append({**facts, "refusal": refusal, "omitted_bytes": omitted_bytes})
     error = attempt.error
     found = {
         "exchanges_left_out": recording.left_out,
@@ -98,7 +106,6 @@ def _facts_of(exchange: Exchange, started: float) -> dict[str, Any]:
         "headers": _headers(exchange.headers, SECRET_HEADER),
         "status": exchange.status,
         "reply_headers": _headers(exchange.reply_headers, SECRET_REPLY_HEADER),
-        "refusal": _decoded(exchange),
         "asked_seconds": since(exchange.asked),
         "first_byte_seconds": since(exchange.first_byte),
         "last_byte_seconds": since(exchange.last_byte),
@@ -122,16 +129,37 @@ def _safe_url(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query))
 
 
-def _decoded(exchange: Exchange) -> str:
-    """The beginning of the body of a refusal as text."""
-    data = exchange.refusal
-    encodings = {value.lower() for name, value in exchange.reply_headers if name.lower() == b"content-encoding"}  # fmt: skip
-    if encodings & {b"gzip", b"deflate"}:
+def _refusal_of(exchange: Exchange, secrets: frozenset[str]) -> str:
+    """The beginning of the body of a refusal as text without secrets."""
+    data = _decompressed(exchange)
+    # guard: unreadable-refusal-is-not-kept
+    if data is None:
+        return f"[{len(exchange.refusal)} bytes that cannot be read]"
+    text = without_secrets(data, secrets)
+    # guard: cut-refusal-ends-before-a-secret
+    if max(len(data), len(exchange.refusal)) >= MAX_REFUSAL_BYTES:
+        text = text[: max(0, len(text) - REFUSAL_MARGIN)]
+    return text.decode("utf-8", "replace")
+
+
+def _decompressed(exchange: Exchange) -> bytes | None:
+    """The beginning of the body of a refusal; None if it cannot be read, and so may hold any secret."""
+    values = [value for name, value in exchange.reply_headers if name.lower() == b"content-encoding"]  # fmt: skip
+    encodings = {each.strip().lower() for each in b",".join(values).split(b",")} - {b"", b"identity"}  # fmt: skip
+    if not encodings:
+        return exchange.refusal
+    if len(encodings) > 1 or not encodings <= {b"gzip", b"x-gzip", b"deflate"}:
+        return None
+    for window in (
+        zlib.MAX_WBITS | 32,
+        -zlib.MAX_WBITS,
+    ):  # some servers send deflate without its head
         try:
-            data = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data)
+            # A few bytes may stand for very many.
+            return zlib.decompressobj(window).decompress(exchange.refusal, MAX_REFUSAL_BYTES)
         except zlib.error:
-            return base64.b64encode(data).decode()
-    return data.decode("utf-8", "replace")
+            continue
+    return None
 
 
 def _cut(body: bytes) -> tuple[bytes, int]:
@@ -162,7 +190,7 @@ def _plain(value: Any) -> Any:
 def _masked(value: Any, secrets: frozenset[str]) -> Any:
     """The JSON value without secrets in its texts and names."""
     if isinstance(value, str):
-        return text_without_secrets(value, secrets)
+        return to_encodable(text_without_secrets(value, secrets))
     if isinstance(value, dict):
         return {_masked(name, secrets): _masked(entry, secrets) for name, entry in value.items()}
     if isinstance(value, list):

@@ -20,6 +20,9 @@ from paca.conversations.traces import store, timeline
 from paca.conversations.traces.contents import Contents
 from paca.projects.models import Member
 
+# Of all request bodies in one file.
+MAX_BODIES_BYTES = 512 << 20
+
 
 def call_object(conversation: Conversation, call_id: str) -> dict[str, Any]:
     """A traced model call with its requests and its reply, as JSON values.
@@ -38,47 +41,72 @@ def call_object(conversation: Conversation, call_id: str) -> dict[str, Any]:
     return _object(found, store.read(found))
 
 
-@transaction.atomic
 def to_json(conversation: Conversation, described: Mapping[str, Any], *, by: Member) -> ExportFile:
     """The whole trace as one JSON object. ``described`` is the conversation as the API shows it.
 
-    Who took it away is written to the audit trail.
+    Who took it away is written to the audit trail. Requests repeat one another, so their bodies may take many
+    times the space of the trace: of those beyond ``MAX_BODIES_BYTES`` the oldest are left out.
     """
-    audit.record("traces.exported", conversation, by=by, project_id=conversation.project_id)
     pieces = _pieces(conversation, described)
-    return write_file(
-        map(to_utf8, pieces), f"{file_name(conversation)}-trace.json", "application/json"
-    )
+    name = f"{file_name(conversation)}-trace.json"
+    return _audited(write_file(map(to_utf8, pieces), name, "application/json"), conversation, by)
 
 
-@transaction.atomic
 def to_otlp(conversation: Conversation, *, by: Member) -> ExportFile:
     """The spans of all ended turns, as a request of OTLP in JSON, without contents. It is audited too."""
-    audit.record("traces.exported", conversation, by=by, project_id=conversation.project_id)
     made = otlp.request([*spans.of_conversation(conversation)], service=settings.OTEL_SERVICE_NAME)
     name = f"{file_name(conversation)}-spans.json"
-    return write_file(iter([to_utf8(json.dumps(made))]), name, "application/json")
+    written = write_file(iter([to_utf8(json.dumps(made))]), name, "application/json")
+    return _audited(written, conversation, by)
+
+
+def _audited(written: ExportFile, conversation: Conversation, by: Member) -> ExportFile:
+    """The file, once the audit trail says who takes it away.
+
+    It is written before: on SQLite the transaction of the entry holds every other writer up.
+    """
+    try:
+        with transaction.atomic():
+            audit.record("traces.exported", conversation, by=by, project_id=conversation.project_id)
+    except BaseException:
+        written.file.close()
+        raise
+    return written
 
 
 def _pieces(conversation: Conversation, described: Mapping[str, Any]) -> Iterator[str]:
     """Each call is on a line of its own, for tools that read lines."""
+    first = _first_with_bodies(conversation)
     head = {"conversation": described, "trace": timeline.summary(conversation)}
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "calls": ['
     separator = "\n"
     if settings.TRACING:
         for traced, contents in store.read_all(conversation.pk):
-            yield separator + json.dumps(_object(traced, contents), ensure_ascii=False)
+            made = _object(traced, contents, with_bodies=traced.number >= first)
+            yield separator + json.dumps(made, ensure_ascii=False)
             separator = ",\n"
     yield "\n]}\n"
 
 
-def _object(traced: TracedCall, contents: Contents) -> dict[str, Any]:
+def _first_with_bodies(conversation: Conversation) -> int:
+    """The number of the oldest call whose bodies still fit into the file."""
+    rows = TracedCall.objects.filter(trace=conversation.pk).order_by("-number")
+    first, left = 0, MAX_BODIES_BYTES
+    for first, size in rows.values_list("number", "request_bytes").iterator():
+        left -= size
+        # guard: exported-bodies-have-a-limit
+        if left < 0:
+            return first + 1
+    return first
+
+
+def _object(traced: TracedCall, contents: Contents, *, with_bodies: bool = True) -> dict[str, Any]:
     facts = contents.facts
-    bodies = [body.decode("utf-8", "backslashreplace") for body in contents.bodies]
-    exchanges = [
-        {**exchange, "body": body}
-        for exchange, body in zip(facts["exchanges"], bodies, strict=True)
-    ]
+    exchanges = []
+    for exchange, body in zip(facts["exchanges"], contents.bodies, strict=True):
+        omitted = exchange["omitted_bytes"] + (0 if with_bodies else len(body))
+        text = body.decode("utf-8", "backslashreplace") if with_bodies else ""
+        exchanges.append({**exchange, "body": text, "omitted_bytes": omitted})
     return {
         "call_id": traced.call_id.hex,
         "turn": traced.turn,

@@ -6,6 +6,8 @@ the transaction that deletes their conversation. The log stays as small as witho
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +32,8 @@ from paca.events import UsageRecorded
 MAX_CHAIN = 100
 # A trace that has grown too large is shortened to this part, so that it is not done at each call.
 KEPT_PART = 0.75
+# What reading raises if the key is another or a row was changed.
+UNREADABLE = (encryption.SecretUnreadable, ValueError, zlib.error, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def store(
     trace.save(update_fields=["next_number", "stored_bytes"])
     # guard: trace-has-a-size-limit
     if trace.stored_bytes > settings.CONVERSATION_TRACE_MIB << 20:
-        _shorten(trace, key)
+        _shorten(trace)
     return KnownBody(number, packing.last_body([Contents({}, [base]), contents]))
 
 
@@ -109,7 +113,8 @@ def read(traced: TracedCall) -> Contents:
     """The contents of a call. Raises ``SecretUnreadable`` if they cannot be decrypted."""
     trace = traced.trace
     key = encryption.decrypt(trace.encrypted_key)
-    return _read_chain(trace, traced.first_number, traced.number, key)[-1]
+    _, contents = _read_last(trace, traced.first_number, traced.number, key)
+    return contents
 
 
 def read_all(conversation_id: UUID) -> Iterator[tuple[TracedCall, Contents]]:
@@ -130,7 +135,11 @@ def read_all(conversation_id: UUID) -> Iterator[tuple[TracedCall, Contents]]:
 
 def delete_all(conversation: Conversation) -> None:
     """Delete the trace of a conversation."""
-    Trace.objects.filter(pk=conversation.pk).delete()
+    rows = Trace.objects.filter(pk=conversation.pk)
+    # A call that is being stored waits, or is deleted too. Without the lock its row would outlive the trace.
+    # guard: deletion-waits-for-the-trace
+    list(rows.select_for_update())
+    rows.delete()
 
 
 @transaction.atomic
@@ -142,7 +151,12 @@ def drop_before(conversation_id: UUID, before: datetime) -> bool:
     old = TracedCall.objects.filter(trace=trace, asked_at__lt=before).order_by("-number").first()
     if old is None:
         return False
-    _drop(trace, upto=old.number, key=encryption.decrypt(trace.encrypted_key))
+    _drop(trace, upto=old.number)
+    if not TracedCall.objects.filter(trace=trace).exists():
+        try:
+            encryption.decrypt(trace.encrypted_key)
+        except encryption.SecretUnreadable:  # a new key is made for the next call
+            trace.delete()
     return True
 
 
@@ -172,17 +186,26 @@ def _base(trace: Trace, known: KnownBody, key: str) -> tuple[bytes, int]:
         return b"", trace.next_number
     if known.number == trace.next_number - 1:
         return known.body, first_number
-    chain = _read_chain(trace, first_number, trace.next_number - 1, key)
-    return packing.last_body(chain), first_number
+    try:
+        body, _ = _read_last(trace, first_number, trace.next_number - 1, key)
+    except UNREADABLE:  # the next chain needs none of it
+        return b"", trace.next_number
+    return body, first_number
 
 
-def _read_chain(trace: Trace, first: int, last: int, key: str) -> list[Contents]:
+def _read_last(trace: Trace, first: int, last: int, key: str) -> tuple[bytes, Contents]:
+    """The last body of a chain, and the contents of its last call. One call is in memory at a time.
+
+    Raises one of ``UNREADABLE`` if a row of it is missing or was changed.
+    """
     rows = TracedCall.objects.filter(trace=trace, number__range=(first, last)).order_by("number")
-    found, base = [], b""
-    for number, sealed in rows.values_list("number", "contents"):
-        found.append(_open(number, bytes(sealed), base, trace, key))
-        base = packing.last_body([Contents({}, [base]), found[-1]])
-    return found
+    base, found = b"", None
+    for number, sealed in rows.values_list("number", "contents").iterator(chunk_size=20):
+        found = _open(number, bytes(sealed), base, trace, key)
+        base = packing.last_body([Contents({}, [base]), found])
+    if found is None:
+        raise ValueError("There is no such call.")
+    return base, found
 
 
 def _open(number: int, sealed: bytes, base: bytes, trace: Trace, key: str) -> Contents:
@@ -199,7 +222,7 @@ def _label(trace: Trace, number: int) -> str:
     return f"{trace.pk} {number}"
 
 
-def _shorten(trace: Trace, key: str) -> None:
+def _shorten(trace: Trace) -> None:
     """Drop the oldest calls until the trace takes clearly less than its limit. The newest one stays."""
     excess = trace.stored_bytes - int(KEPT_PART * (settings.CONVERSATION_TRACE_MIB << 20))
     rows = TracedCall.objects.filter(trace=trace).order_by("number")
@@ -209,25 +232,39 @@ def _shorten(trace: Trace, key: str) -> None:
             break
         upto, excess = number, excess - size
     if upto:
-        _drop(trace, upto=upto, key=key)
+        _drop(trace, upto=upto)
 
 
-def _drop(trace: Trace, *, upto: int, key: str) -> None:
-    """Delete the calls up to a number. The next one, which may need them, is stored whole before."""
+def _drop(trace: Trace, *, upto: int) -> None:
+    """Delete the calls up to a number. The next one, which may need them, is stored whole before.
+
+    If it cannot be read any more, as without its encryption key, the calls that need the deleted ones go too.
+    """
     rows = TracedCall.objects.filter(trace=trace)
     following = rows.filter(number__gt=upto).order_by("number").first()
     # guard: trace-survives-the-loss-of-its-beginning
     if following is not None and following.first_number <= upto:
-        chain = _read_chain(trace, following.first_number, following.number, key)
-        former, begin = following.first_number, following.number
-        following.contents = _seal(packing.pack(chain[-1], b""), trace, begin, key)
-        following.save(update_fields=["contents"])
-        rows.filter(first_number=former, number__gte=begin).update(first_number=begin)
+        try:
+            _begin_chain_with(following, trace)
+        except UNREADABLE:
+            broken = rows.filter(first_number=following.first_number).order_by("-number")
+            upto = broken.values_list("number", flat=True)[0]
     dropped, _ = rows.filter(number__lte=upto).delete()
     kept = rows.annotate(size=Length("contents")).values_list("size", flat=True)
     Trace.objects.filter(pk=trace.pk).update(
         stored_bytes=sum(kept), dropped_calls=F("dropped_calls") + dropped
     )
+
+
+def _begin_chain_with(call: TracedCall, trace: Trace) -> None:
+    """Store a call whole, so that it needs none before it. Raises one of ``UNREADABLE``."""
+    key = encryption.decrypt(trace.encrypted_key)
+    _, contents = _read_last(trace, call.first_number, call.number, key)
+    former, begin = call.first_number, call.number
+    call.contents = _seal(packing.pack(contents, b""), trace, begin, key)
+    call.save(update_fields=["contents"])
+    later = TracedCall.objects.filter(trace=trace, first_number=former, number__gte=begin)
+    later.update(first_number=begin)
 
 
 def with_calls_before(before: datetime) -> QuerySet[Conversation]:

@@ -6,7 +6,7 @@ It needs no trace: rows of calls are written for every conversation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,23 +24,34 @@ class TimelinePage:
 
 
 def page(conversation: Conversation, *, limit: int, before: datetime | None = None) -> TimelinePage:
-    """The last ``limit`` calls that began ``before`` a time, else the newest, as JSON values."""
+    """The last ``limit`` calls that began ``before`` a time, else the newest, as JSON values.
+
+    Calls of one reply begin at the same time. They come on one page, which may then have more than ``limit``.
+    """
     models = ModelCall.objects.filter(conversation=conversation)
     tools = ToolCall.objects.filter(conversation=conversation)
     if before is not None:
         models, tools = models.filter(started_at__lt=before), tools.filter(called_at__lt=before)
-    found: list[ModelCall | ToolCall] = [
-        *models.order_by("-started_at")[: limit + 1],
-        *tools.order_by("-called_at")[: limit + 1],
+    times = [
+        *models.order_by("-started_at").values_list("started_at", flat=True)[: limit + 1],
+        *tools.order_by("-called_at").values_list("called_at", flat=True)[: limit + 1],
     ]
-    found.sort(key=_began)
-    shown = found[-limit:]
+    times.sort(reverse=True)
+    first = times[min(limit, len(times)) - 1] if times else datetime.max.replace(tzinfo=UTC)
+    shown: list[ModelCall | ToolCall] = [
+        *models.filter(started_at__gte=first),
+        *tools.filter(called_at__gte=first),
+    ]
+    shown.sort(key=lambda call: (_began(call), call.pk.hex))
     traced = _traced([each.pk for each in shown if isinstance(each, ModelCall)])
     calls = [
         _of_model(each, traced.get(each.pk)) if isinstance(each, ModelCall) else _of_tool(each)
         for each in shown
     ]
-    return TimelinePage(calls, _began(shown[0]) if len(found) > limit else None)
+    has_more = (
+        models.filter(started_at__lt=first).exists() or tools.filter(called_at__lt=first).exists()
+    )
+    return TimelinePage(calls, first if has_more else None)
 
 
 def summary(conversation: Conversation) -> dict[str, Any]:
