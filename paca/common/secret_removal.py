@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import re
 from collections.abc import Collection, Iterator
 from urllib.parse import quote, quote_plus
 
@@ -15,6 +16,7 @@ MIN_CHARACTERS = 8
 MIN_LINE_CHARACTERS = 24
 # JSON within JSON within JSON: the arguments of a tool call that writes a JSON file.
 JSON_LEVELS = 3
+ESCAPE = re.compile("%[0-9A-F]{2}")
 BASE64_BITS, BASE64_MIN_CHARACTERS = 6, 10
 
 
@@ -57,11 +59,14 @@ def _forms(value: str) -> Iterator[bytes]:
     yield raw.hex().upper().encode()
     for quoted in (quote(value, safe="", errors="replace"), quote_plus(value, errors="replace")):
         yield quoted.encode()
+        yield ESCAPE.sub(lambda found: found[0].lower(), quoted).encode()
     for ascii_only in (True, False):
         escaped = value
         for _ in range(JSON_LEVELS):
             escaped = json.dumps(escaped, ensure_ascii=ascii_only)[1:-1]
             yield escaped.encode("utf-8", "surrogatepass")
+            # Some programs escape the slash too.
+            yield escaped.replace("/", "\\/").encode("utf-8", "surrogatepass")
     yield from _base64_forms(raw)
 
 
