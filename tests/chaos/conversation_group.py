@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -22,6 +23,7 @@ class ConversationGroup:
     """One agent with a scripted model, and the conversations of it that still run."""
 
     def __init__(self, model: ModelServer, name: str) -> None:
+        self._model = model
         self._scripts = ScriptedModel(model)
         self._world = make_world(
             name,
@@ -41,10 +43,11 @@ class ConversationGroup:
         """Add a script without a conversation; its first message starts it."""
         return self._scripts.add(script)
 
-    def begin(self, script: Script) -> ObservedConversation:
+    def begin(self, script: Script, *, plan: bool = False) -> ObservedConversation:
+        """Start the conversation of the script; ``plan``: in plan mode."""
         self.add_script(script)
         sent = services.start_chat(
-            self._world.agent, text=script.first_message, by=self._world.owner
+            self._world.agent, text=script.first_message, by=self._world.owner, plan=plan
         )
         return self.watch(ObservedConversation(sent.conversation_id), script)
 
@@ -53,6 +56,12 @@ class ConversationGroup:
         self.begun += 1
         self.running.append((observed, script))
         return observed
+
+    def requests_of(self, script: Script) -> Counter[str]:
+        """How many requests of the conversation the server of the models has received, by model."""
+        mark = f"[story {script.mark}]"
+        asked = (each.body for each in self._model.requests if mark in str(each.messages[0]))
+        return Counter(body["model"] for body in asked)
 
     @contextmanager
     def agent_paused(self) -> Iterator[None]:

@@ -44,6 +44,23 @@ def judge_log(observed: ObservedConversation, script: Script) -> list[Breach]:
     ]
 
 
+def judge_calls(observed: ObservedConversation, requests: Counter[str]) -> list[Breach]:
+    """Every model call without a row; ``requests`` are those that the server has received, by model."""
+    rows = observed.row.model_calls.all()
+    # The server reads the name without its provider.
+    booked = Counter(each.split("/", 1)[-1] for each in rows.values_list("model", flat=True))
+    found = [
+        Breach("calls", f"{model} was asked {times} times, and {booked[model]} calls are booked")
+        for model, times in requests.items()
+        if times > booked[model]
+    ]
+    known = {str(pk).replace("-", "") for pk in rows.values_list("pk", flat=True)}
+    usage = [each["call_id"] for each in observed.event_data("usage.recorded")]
+    if len(usage) != len(set(usage)) or not known.issuperset(usage):
+        found.append(Breach("calls", f"the log has the usage of {usage}, the table {known}"))
+    return found
+
+
 def _check_numbers(observed: ObservedConversation) -> Iterator[Breach]:
     seqs = list(
         Event.objects.filter(conversation=observed.id).order_by("seq").values_list("seq", flat=True)

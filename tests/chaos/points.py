@@ -19,7 +19,7 @@ from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
-from paca.conversations.services import approvals, thread_comments
+from paca.conversations.services import person_requests, thread_comments
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
@@ -29,6 +29,7 @@ from paca.worker.sandboxes import run_sandbox
 VARIABLE = "PACA_FAULT"
 OF_THE_LOG, NONE = re.compile(r"[0-9a-f]{32}").fullmatch, "0" * 32
 OUTCOMES = (events.ToolReturned, events.ToolOutcomeUnknown)
+PERSON_REQUESTS = (events.ApprovalRequested, events.QuestionAsked, events.PlanProposed)
 Arrives = Callable[..., Any]
 
 
@@ -60,6 +61,13 @@ def _begins_summary(*given: Any, **_: Any) -> bool:
     )
 
 
+def _asks_model(model: str) -> Arrives:
+    """Whether the start of a call of this model is stored."""
+    return lambda *given, **_: any(
+        isinstance(entry, ModelCallStarted) and entry.model == model for entry in _entries(given)
+    )
+
+
 def _asks(*ops: str) -> Arrives:
     """Whether the call is one of the log. The check of a backend calls its sandbox too."""
     return lambda _attachment, op, **fields: op in ops and OF_THE_LOG(fields.get("call_id", NONE))
@@ -69,6 +77,8 @@ def _shows(kind: type[events.Event]) -> Arrives:
     return lambda _live, event: isinstance(event, kind)
 
 
+# The fallback model of the part FALLBACK.
+FALLBACK = "anthropic/claude-haiku-4-5"
 ACTS = ("run", "read_lines", "write", "replace")
 STORED, HALF_STORED = (store, "append"), (projections, "apply")
 
@@ -118,12 +128,12 @@ SUMMARY_POINTS: dict[str, Point] = {
     "summary-half-stored": Point(*HALF_STORED, "before", _holds(events.ContextCompacted)),
     "summary-stored": Point(*STORED, "after", _holds(events.ContextCompacted)),
 }
-# Points around a wait for an approval: its transaction gives up the lease, and tells people.
-APPROVAL_POINTS: dict[str, Point] = {
+# Points around a wait for a person: its transaction gives up the lease, and tells people.
+WAIT_POINTS: dict[str, Point] = {
     "wait-unstored": Point(person_wait, "begin", "before"),
-    "wait-half-stored": Point(*HALF_STORED, "before", _holds(events.ApprovalRequested)),
-    "wait-untold": Point(approvals, "tell_people", "before"),
-    "wait-uncommitted": Point(approvals, "tell_people", "after"),
+    "wait-half-stored": Point(*HALF_STORED, "before", _holds(*PERSON_REQUESTS)),
+    "wait-untold": Point(person_requests, "tell_people", "before"),
+    "wait-uncommitted": Point(person_requests, "tell_people", "after"),
     "wait-stored": Point(person_wait, "begin", "after"),
 }
 # Points of the claim after a decision.
@@ -131,8 +141,39 @@ DECISION_POINTS: dict[str, Point] = {
     "decision-untaken": Point(*STORED, "before", _holds(events.ConversationResumed)),
     "decision-half-taken": Point(*STORED, "after", _holds(events.ConversationResumed)),
 }
+# Points from the failure of the own model to the answer of the fallback. The first call with text is the fallback's.
+SWITCH_POINTS: dict[str, Point] = {
+    "switch-unstored": Point(*STORED, "before", _holds(events.ModelSwitched)),
+    "switch-half-stored": Point(*HALF_STORED, "before", _holds(events.ModelSwitched)),
+    "switch-stored": Point(*STORED, "after", _holds(events.ModelSwitched)),
+    "fallback-asked": Point(*STORED, "after", _asks_model(FALLBACK)),
+    "fallback-streams": POINTS["answer-streams"],
+    "fallback-unstored": Point(*STORED, "before", _holds(events.MessageSpoken)),
+    "fallback-stored": Point(*STORED, "after", _holds(events.MessageSpoken)),
+}
+# Points from a limit that is reached to the pause, and from Continue to the first call of the next portion.
+LIMIT_POINTS: dict[str, Point] = {
+    "limit-unstored": Point(*STORED, "before", _holds(events.LimitReached)),
+    "limit-half-stored": Point(*HALF_STORED, "before", _holds(events.LimitReached)),
+    "limit-stored": Point(*STORED, "after", _holds(events.LimitReached)),
+    "limit-told": Point(turn_end, "end_turn", "before"),
+    "pause-half-stored": Point(*HALF_STORED, "before", _holds(events.ConversationPaused)),
+    "pause-stored": Point(turn_end, "end_turn", "after"),
+}
+PORTION_POINTS: dict[str, Point] = {
+    "portion-claimed": POINTS["claimed"],
+    "portion-asked": POINTS["question-stored"],
+}
 ALL_POINTS = (
-    POINTS | WRITE_POINTS | ANSWER_POINTS | SUMMARY_POINTS | APPROVAL_POINTS | DECISION_POINTS
+    POINTS
+    | WRITE_POINTS
+    | ANSWER_POINTS
+    | SUMMARY_POINTS
+    | WAIT_POINTS
+    | DECISION_POINTS
+    | SWITCH_POINTS
+    | LIMIT_POINTS
+    | PORTION_POINTS
 )
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

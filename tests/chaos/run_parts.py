@@ -27,6 +27,8 @@ MODULES = {
     "ANSWERS": "answers",
     "SUMMARY": "summaries",
     "APPROVE": "approving",
+    "FALLBACK": "switching",
+    "BUDGET": "reaching_limits",
 }
 
 

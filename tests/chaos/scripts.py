@@ -17,18 +17,23 @@ EFFECT = re.compile(rf"echo (\S+) >> {EFFECTS}")
 MARK = re.compile(r"\[story (\S+)\]")
 DONE = "All of it is done."
 NOTES = "Notes on what came before."
+ACCOUNT = "An account of what was done before the limit."
 
 
 @dataclass(frozen=True)
 class Script:
     """The model's replies in a conversation, by the number of earlier replies with tool calls.
 
-    ``first`` holds replies that are given once, before the one of the same number.
+    ``first`` holds replies that are given once, before the one of the same number. ``fails`` holds faults of
+    one model alone, by its name at the provider and the number. ``opening`` is the first reply of all, however
+    often it is asked for, if a summary later takes its place and the numbers begin anew.
     """
 
     mark: str
     replies: Sequence[Scripted]
     first: Mapping[int, Raw | Scripted] = field(default_factory=dict)
+    fails: Mapping[tuple[str, int], Scripted] = field(default_factory=dict)
+    opening: Scripted | None = None
 
     @property
     def first_message(self) -> str:
@@ -57,6 +62,8 @@ class ScriptedModel:
     def _reply(self, body: dict[str, Any]) -> Scripted | Raw:
         if not body.get("tools"):  # the agent always has tools; a request for a summary has none
             return says(NOTES)
+        if body.get("tool_choice") == {"type": "none"}:  # the summary at a limit
+            return says(ACCOUNT)
         messages = anthropic_dialect.conversation(body)
         mark = MARK.search(anthropic_dialect.text_of(messages[0]))
         assert mark is not None
@@ -64,6 +71,10 @@ class ScriptedModel:
         position = sum(
             m["role"] == "assistant" for m in messages if anthropic_dialect.is_tool_turn(m)
         )
+        if script.opening and position == 0 and NOTES not in str(messages):
+            return script.opening
+        if fault := script.fails.get((body["model"], position)):
+            return fault
         with self._lock:
             self._asked[script.mark, position] += 1
             is_first = self._asked[script.mark, position] == 1

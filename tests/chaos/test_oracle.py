@@ -74,6 +74,13 @@ def test_oracle_counts_effects_in_the_sandbox(observed):
     assert promises(observed, other=1) == {"D3"}
 
 
+def test_oracle_finds_a_call_without_a_row(observed):
+    assert oracle.judge_calls(observed, Counter(m=2)) == []
+    assert oracle.judge_calls(observed, Counter(m=3))
+    observed.row.model_calls.filter(pk=observed.event_data("usage.recorded")[0]["call_id"]).delete()
+    assert len(oracle.judge_calls(observed, Counter(m=2))) == 2
+
+
 def _write_row(observed: ObservedConversation, event: events.Event) -> None:
     """Add an event as a faulty version might: the store itself refuses an illegal status move."""
     row = observed.row

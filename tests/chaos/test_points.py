@@ -1,0 +1,23 @@
+"""Each named point is wrapped around a function that exists, and each part takes known points."""
+
+import inspect
+
+import pytest
+
+from tests.chaos import approving, points, reaching_limits, switching
+
+
+@pytest.mark.parametrize("name", points.ALL_POINTS)
+def test_point_leads_to_a_function(name):
+    point = points.ALL_POINTS[name]
+    assert callable(inspect.getattr_static(point.owner, point.name))
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_each_case_dies_at_a_known_point(short):
+    for testbed in ("sqlite", "services"):
+        found = [case.point for case in approving.cases(testbed, short=short)]
+        found += [case.point for case in reaching_limits.cases(testbed, short=short)]
+        found += switching.cases(testbed, short=short)
+        assert found
+        assert set(found) <= points.ALL_POINTS.keys()
