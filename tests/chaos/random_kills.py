@@ -42,7 +42,7 @@ class Size:
 
 
 FULL = {SERVICES: Size(kills=200, calls=300), SQLITE: Size(kills=100, calls=300)}
-SHORT = Size(kills=5, calls=10, steps=2)
+SHORT = Size(kills=2, calls=10, steps=2)
 # Each worker lives long enough to start again what the one before it had started.
 CONTROL = Size(
     kills=4,

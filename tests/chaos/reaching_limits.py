@@ -16,7 +16,7 @@ from tests.chaos.fork_server import Process
 from tests.chaos.oracle import Breach
 from tests.chaos.report import Report
 from tests.chaos.scripts import ACCOUNT, DONE, Script, marking_command
-from tests.chaos.testbed import TESTBEDS, Processes, Testbed
+from tests.chaos.testbed import SERVICES, SQLITE, Processes, Testbed
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, calls, says
 from tests.support.model_server import ModelServer
@@ -86,7 +86,7 @@ class Case:
 
 
 def cases(testbed: str, *, short: bool) -> list[Case]:
-    """Each point with each limit. The short form takes two on each set-up.
+    """Each point with each limit. The short form takes some.
 
     A shared budget holds what a lost call may have taken, so after ``portion-asked`` it has no room for another.
     """
@@ -94,13 +94,10 @@ def cases(testbed: str, *, short: bool) -> list[Case]:
         every = itertools.product(points.LIMIT_POINTS | points.PORTION_POINTS, LIMITS)
         lost = {("portion-asked", str(scope)) for scope in SHARED}
         return [Case(*pair) for pair in every if pair not in lost]
-    chosen = [
-        Case("limit-half-stored", "conversation"),
-        Case("limit-stored", "agent_day"),
-        Case("portion-asked", "turn"),
-        Case("pause-half-stored", "project_month"),
-    ]
-    return chosen[TESTBEDS.index(testbed) :: len(TESTBEDS)]
+    return {
+        SQLITE: [Case("limit-half-stored", "conversation")],
+        SERVICES: [Case("limit-stored", "agent_day"), Case("portion-asked", "turn")],
+    }[testbed]
 
 
 def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:

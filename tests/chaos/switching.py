@@ -9,7 +9,7 @@ from tests.chaos.oracle import Breach
 from tests.chaos.points import FALLBACK
 from tests.chaos.report import Report
 from tests.chaos.scripts import DONE, Script, marking_command
-from tests.chaos.testbed import TESTBEDS, Processes, Testbed
+from tests.chaos.testbed import SERVICES, SQLITE, Processes, Testbed
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import calls, fails, says
 from tests.support.model_server import ModelServer
@@ -24,11 +24,13 @@ NOT_SWITCHED = ("switch-unstored", "switch-half-stored")
 
 
 def cases(testbed: str, *, short: bool) -> list[str]:
-    """All points. The short form takes two on each set-up."""
+    """All points. The short form takes some."""
     if not short:
         return list(points.SWITCH_POINTS)
-    chosen = ["switch-half-stored", "switch-stored", "fallback-streams", "fallback-unstored"]
-    return chosen[TESTBEDS.index(testbed) :: len(TESTBEDS)]
+    return {
+        SQLITE: ["switch-stored"],
+        SERVICES: ["switch-half-stored", "fallback-streams"],
+    }[testbed]
 
 
 def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
