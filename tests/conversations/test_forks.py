@@ -87,6 +87,19 @@ def test_changed_message_is_sent_in_a_fork_that_ends_before_it():
     assert chat.api.get(chat.url(made["id"])).json()["status"] == "finished"
 
 
+def test_changed_message_has_the_effort_of_the_one_in_whose_place_it_is_sent():
+    chat = Chat()
+    origin = str(chat.start("Sum up the week", effort="determined")["conversation"])
+    chat.run_turn(origin, MessageSpoken(text="Quiet."))
+    before = seq_of(chat, origin, "message.received") - 1
+    efforts = []
+    for seq in (before, seq_of(chat, origin, "turn.finished")):
+        made = fork(chat, origin, seq, text="Sum up May")["id"]
+        told = [row for row in frames(chat, made) if row["type"] == "agent.message.received"]
+        efforts.append(told[-1]["data"].get("effort", ""))
+    assert efforts == ["determined", ""]
+
+
 def test_fork_from_the_middle_of_a_running_turn_ends_the_turn_in_the_copy_alone():
     chat = Chat()
     origin = chat.start("Sum up the week")["conversation"]

@@ -770,6 +770,13 @@ MUTANTS = (
     Mutant("effort-of-a-message-read-with-the-call", never, (CHOICE,)),
     Mutant("effort-has-a-step-limit-of-its-own", never, (CHOICE,)),
     Mutant("effort-of-unknown-price", never, (CHOICE,)),
+    Mutant(
+        "fork-keeps-the-effort-of-the-message",
+        never,
+        (
+            "tests/conversations/test_forks.py::test_changed_message_has_the_effort_of_the_one_in_whose_place_it_is_sent",
+        ),
+    ),
     Mutant("engine-unknown-price-of-a-later-step", never, (CHOICE,)),
     Mutant("fallback-keeps-the-steps-of-the-effort", value("None"), (MODEL_SETTINGS,)),
     Mutant("effort-gets-no-key-of-another-provider", never, (MODEL_SETTINGS,)),

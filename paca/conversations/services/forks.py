@@ -28,6 +28,7 @@ from paca.conversations.models import (
 from paca.conversations.services import messages
 from paca.conversations.services.inbox import check_agent_available, check_subject, lock
 from paca.engine.approvals.plans import PlanState, as_facts
+from paca.engine.model_state import EFFORTS
 from paca.projects.models import Member
 
 FORK_OF = "Fork of "
@@ -43,7 +44,8 @@ def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conve
     """Make a chat of ``by`` that begins with the events of ``origin`` up to ``seq``; 0 is none of them.
 
     The origin stays as it is, and may run on. The fork's usage and its budgets count from 0. The files of the
-    origin are copied when the sandbox of the fork is first used, if it had files at that event. With a ``text`` it is sent there, which starts the agent. Raises ``Invalid`` if there is no
+    origin are copied when the sandbox of the fork is first used, if it had files at that event. With a ``text`` it is
+    sent there, which starts the agent; in place of a message right after the event, it has the effort of that one. Raises ``Invalid`` if there is no
     event ``seq`` or the text is too long, ``NotFound`` if the origin is deleted, ``SubjectDeleted``, and
     what ``check_agent_available`` raises.
     """
@@ -69,7 +71,7 @@ def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conve
     store.append(made.pk, *own, *_first_events(origin, seq, by=by))
     search_index.index(made.pk)
     if text:
-        messages.send(made, text=text, by=by)
+        messages.send(made, text=text, by=by, effort=_effort_of_next(origin.pk, seq))
     made.refresh_from_db()
     return made
 
@@ -81,6 +83,16 @@ def _last_turn(conversation_id: UUID, seq: int) -> tuple[int, bool]:
         if isinstance(event, events.TurnStarted | events.TurnFinished):
             return event.number, isinstance(event, events.TurnStarted)
     return 0, False
+
+
+def _effort_of_next(conversation_id: UUID, seq: int) -> str:
+    """The effort of the message right after the event ``seq``, which the text of the fork takes the place of."""
+    for stored in event_log.page_after(conversation_id, seq, 1):
+        event = stored.load()
+        # guard: fork-keeps-the-effort-of-the-message
+        if isinstance(event, events.MessageReceived) and event.effort in EFFORTS:
+            return event.effort
+    return ""
 
 
 def _context(conversation_id: UUID, seq: int) -> dict[str, Any] | None:
