@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import DatabaseError, DataError, IntegrityError, transaction
@@ -139,15 +139,30 @@ def claimable() -> QuerySet[Conversation]:
     """Conversations that a worker can claim now, the longest waiting first.
 
     Queued conversations of an agent that is paused or at its limit are left out, so that they do not
-    hide those of other agents. Conversations that are already running are always included.
+    hide those of other agents. So are those that a person has decided on and that find no place, unless they were
+    stopped. Other conversations that are already running are always included.
     """
-    others = Conversation.objects.active_of(OuterRef("agent"))
-    busy = Subquery(others.order_by().values("agent").annotate(n=Count("pk")).values("n"))
-    waits = Q(status=ConversationStatus.QUEUED, agent__limit_concurrent__gt=Coalesce(busy, 0)) & ~Q(
+    active = Conversation.objects.active_of(OuterRef("agent"))
+    waits = _has_place_beside(active, status=ConversationStatus.QUEUED) & ~Q(
         agent__status=Agent.Status.PAUSED
     )
-    found = _claimable().filter(waits | Q(status__in=ACTIVE_STATUSES))
-    return found.order_by("updated_at")
+    stop = Trigger.objects.filter(
+        conversation=OuterRef("pk"), state=TriggerState.NEW, control=ControlCommand.STOP
+    )
+    has_place = _has_place_beside(active.exclude(_DECIDED)) | Exists(stop.order_by())
+    # guard: decided-work-hides-no-other-work
+    runs = Q(status__in=ACTIVE_STATUSES) & (~_DECIDED | has_place)
+    return _claimable().filter(waits | runs).order_by("updated_at")
+
+
+# Goes on after a wait for a person, and has no worker yet.
+_DECIDED = Q(activity=WAITS_FOR_WORKER, lease_owner="")
+
+
+def _has_place_beside(others: QuerySet[Conversation], **facts: Any) -> Q:
+    """Whether the agent may run one more conversation than the ``others``."""
+    count = Subquery(others.order_by().values("agent").annotate(n=Count("pk")).values("n"))
+    return Q(agent__limit_concurrent__gt=Coalesce(count, 0), **facts)
 
 
 def _claimable() -> QuerySet[Conversation]:
@@ -193,7 +208,7 @@ _RUNNING_COUNT = Select(
 _AT_WORK_COUNT = Select(
     lambda: (
         Conversation.objects.active_of(Parameter("agent", UUIDField()))
-        .exclude(activity=WAITS_FOR_WORKER, lease_owner="")
+        .exclude(_DECIDED)
         .order_by()
         .values("agent")
         .annotate(n=Count("pk"))

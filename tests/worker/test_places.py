@@ -42,6 +42,14 @@ def test_decided_conversation_waits_for_a_place_and_comes_before_queued_ones(cal
     assert call.chat.row(queued).waits_for == "agent_busy"
 
 
+def test_decided_conversations_without_a_place_hide_no_work_of_other_agents(call):
+    lease = call.chat.start_turn(call.chat.start("Another")["conversation"])
+    assert call.decide().status_code == 200
+    assert list(claim.claimable()) == []
+    call.chat.finish_turn(lease, MessageSpoken(text="Done."))
+    assert [each.pk for each in claim.claimable()] == [call.id]
+
+
 def test_two_decided_conversations_take_the_place_one_after_the_other(call):
     agents.configure(call.chat.world.agent, by=call.chat.world.owner, limit_concurrent=2)
     second = WaitingCall(call.chat)
