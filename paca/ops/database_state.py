@@ -1,5 +1,6 @@
 """The migrations and secrets in the database, and whether this version of Paca can use them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -87,23 +88,37 @@ def _belongs_to_paca(tables: list[str], loader: MigrationLoader) -> bool:
 
 
 def check_encryption_key() -> None:
-    """Check that every model key in the database can be decrypted.
+    """Check that every model key in the database can be decrypted: of agents, of their fallbacks, and lent ones.
 
-    Raises ``ConfigurationError`` with the handle of the first agent whose key cannot.
+    Raises ``ConfigurationError`` that names the first key which cannot.
     """
     from paca.agents import encryption
-    from paca.agents.models import Agent
 
-    stored = Agent.objects.exclude(encrypted_key="").values_list("handle", "encrypted_key")
-    for handle, encrypted in stored:
+    for name, encrypted in _model_keys():
         try:
             encryption.decrypt(encrypted)
         except encryption.SecretUnreadable as error:
             raise ConfigurationError(
-                f"ENCRYPTION_KEY cannot decrypt the secrets in this database: "
-                f"the model key of @{handle} cannot be read.",
+                f"ENCRYPTION_KEY cannot decrypt the secrets in this database: {name} cannot be read.",
                 next_step=f"restore the previous key (as ENCRYPTION_KEY, or as {settings.PACA_DATA_DIR}/encryption_key).",
             ) from error
+
+
+def _model_keys() -> Iterator[tuple[str, str]]:
+    """What each encrypted model key is called, and the key."""
+    from paca.agents.models import Agent, ModelKey
+
+    for column, name in (
+        ("encrypted_key", "the model key of @{}"),
+        ("fallback_encrypted_key", "the key of the fallback model of @{}"),
+    ):
+        for handle, encrypted in Agent.objects.exclude(**{column: ""}).values_list(
+            "handle", column
+        ):
+            yield name.format(handle), encrypted
+    for row in ModelKey.objects.select_related("user", "project"):
+        owner = row.user or row.project or "the server"
+        yield f"the key of {row.provider} that {owner} lends", row.encrypted_key
 
 
 def admin_has_a_password() -> bool:
