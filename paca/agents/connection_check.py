@@ -100,7 +100,13 @@ def _tracked(agent: Agent, asked: _Asked) -> Iterator[list[connection_check.Conn
     call_id, ended = uuid.uuid4(), list[connection_check.ConnectionCheck]()
     # guard: usage-failure-of-a-test-is-tolerated
     with tolerated("usage"):
-        model_call_started.send(sender=Agent, call_id=call_id, purpose=PURPOSE, **facts)
+        model_call_started.send(
+            sender=Agent,
+            call_id=call_id,
+            purpose=PURPOSE,
+            key_source=asked.key.source,
+            **facts,
+        )
     try:
         yield ended
     finally:

@@ -90,10 +90,11 @@ def on_model_call_started(
     agent: Agent,
     purpose: str,
     asked: model_calls.AskedModel | None = None,
+    key_source: str = "",
     **_: Any,
 ) -> None:
     """Store the row of a model call outside a conversation."""
-    model_calls.begin(call_id, agent=agent, purpose=purpose, asked=asked)
+    model_calls.begin(call_id, agent=agent, purpose=purpose, asked=asked, key_source=key_source)
 
 
 @receiver(model_call_ended)

@@ -42,7 +42,7 @@ class ModelState:
     """What the log says about the choice of the model.
 
     ``messages`` are those of the turn and those that wait for the next one; ``seen_seq`` is the last event that a
-    model was sent. ``fallback_since`` is why the turn goes on with the fallback, empty if it does not, and
+    model was sent, and ``turn_seq`` the one that began the turn. ``fallback_since`` is why the turn goes on with the fallback, empty if it does not, and
     ``fallback_code`` the code of that error.
     ``unsure_until``: until then, in seconds since 1970, the own model is asked once and not again, because it has
     just failed.
@@ -50,6 +50,7 @@ class ModelState:
 
     messages: tuple[ReadMessage, ...] = ()
     seen_seq: int = 0
+    turn_seq: int = 0
     fallback_since: str = ""
     fallback_code: str = ""
     unsure_until: float = 0.0
@@ -73,13 +74,13 @@ class ModelState:
                     unsure_until=event.until,
                 )
             case events.TurnStarted() | events.ConversationForked():
-                return self._begin_turn()
+                return self._begin_turn(seq)
         return self
 
-    def _begin_turn(self) -> ModelState:
+    def _begin_turn(self, seq: int) -> ModelState:
         """The next turn tries the own model again. Without a new message it goes on with what it was asked."""
         unread = tuple(each for each in self.messages if each.seq > self.seen_seq)
-        return replace(self, messages=unread or self.messages, fallback_since="")
+        return replace(self, messages=unread or self.messages, turn_seq=seq, fallback_since="")
 
     @property
     def effort(self) -> str:
@@ -88,8 +89,13 @@ class ModelState:
         return max((each.effort for each in self.messages), key=_rank, default=STANDARD)
 
     def has_other_author(self, member_id: str) -> bool:
-        """Whether the turn has a message of somebody other than this member."""
-        return any(each.author_id != member_id for each in self.messages)
+        """Whether somebody other than this member has written since the turn began.
+
+        Whoever has written before it has begun the turn too, which the worker knows, or an earlier one that is
+        only gone on with.
+        """
+        since = (each for each in self.messages if each.seq > self.turn_seq)
+        return any(each.author_id != member_id for each in since)
 
 
 def _rank(effort: str) -> int:

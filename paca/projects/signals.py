@@ -31,7 +31,8 @@ member_mentioned = Signal()
 project_changed = Signal()
 
 # A model is about to be called outside a conversation, so that its cost is counted all the same.
-# Arguments: call_id, agent, purpose (of ModelCallPurpose), asked (optional: its model and base_url, else the agent's).
+# Arguments: call_id, agent, purpose (of ModelCallPurpose), asked (optional: its model and base_url, else the agent's),
+# key_source (optional: whose key it uses).
 model_call_started = Signal()
 
 # Such a call has ended. Arguments: call_id, agent, usage (what the engine counted; None if the model was not

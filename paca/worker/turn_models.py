@@ -52,7 +52,7 @@ def beginner_of(conversation: Conversation) -> Beginner:
         control__in=(ControlCommand.NONE, ControlCommand.INTERRUPT),
     )
     columns = ("actor_id", "actor__user_id", "actor__user__is_active", "actor__deleted_at")
-    rows = set(found.values_list(*columns)[:100])
+    rows = list(found.order_by().values_list(*columns).distinct()[:2])
     # guard: key-of-a-person-needs-one-beginner
     if len(rows) != 1:
         return NOBODY

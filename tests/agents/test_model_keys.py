@@ -5,15 +5,20 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 
 from paca.accounts.models import AuditEntry, User
+from paca.agents import connection_check
 from paca.agents import services as agents
 from paca.agents.models import Agent, ModelKey
 from paca.agents.services import model_keys, rotation
-from paca.common.errors import Invalid
+from paca.common.errors import ConfigurationError, Invalid
 from paca.conversations import services, store
-from paca.conversations.models import Conversation, Trigger
+from paca.conversations.models import Conversation, ModelCall, Trigger
+from paca.engine.llm import connection_check as asked
+from paca.engine.llm.base import Usage
+from paca.ops import database_state
 from paca.projects.models import Member
 from paca.projects.services import members
 from paca.worker import turn_models
@@ -82,6 +87,44 @@ def test_lent_key_of_a_gateway_goes_to_this_gateway(world: World) -> None:
     assert source(world) == ""
     agents.configure(world.agent, by=world.owner, base_url="https://llm.example/v2")
     assert source(world) == "project"
+
+
+@pytest.mark.parametrize("asked", ["https://llm.example/a", "https://llm.example/b"])
+def test_of_two_keys_of_a_gateway_that_of_the_very_address_is_used(world: World, asked) -> None:
+    for path in "abc":
+        where = f"https://llm.example/{path}"
+        lend(world, "project", base_url=where)
+        ModelKey.objects.filter(base_url=where).update(key_last4=path)
+    agents.configure(world.agent, by=world.owner, base_url=asked)
+    found = model_keys.key_of(Agent.objects.get(pk=world.agent.pk), user_id=None)
+    assert found.last4 == asked[-1]
+
+
+@pytest.mark.parametrize("stored", ["of an agent", "of a fallback", "lent"])
+def test_start_and_doctor_find_each_key_that_cannot_be_read(world: World, stored, settings) -> None:
+    database_state.check_encryption_key()
+    if stored == "of an agent":
+        agents.configure(world.agent, by=world.owner, llm_api_key="sk-1234567890")
+    elif stored == "of a fallback":
+        fallback = {"fallback_model": "openai/x", "fallback_api_key": "sk-1234567890"}
+        agents.configure(world.agent, by=world.owner, **fallback)
+    else:
+        lend(world, "user")
+    database_state.check_encryption_key()
+    settings.ENCRYPTION_KEY = [Fernet.generate_key().decode()]
+    with pytest.raises(ConfigurationError) as raised:
+        database_state.check_encryption_key()
+    assert "cannot decrypt" in raised.value.detail
+
+
+def test_test_of_a_connection_says_whose_key_it_has_used(world: World, monkeypatch) -> None:
+    async def answered(*_: object, **__: object) -> asked.ConnectionCheck:
+        return asked.ConnectionCheck(True, "It answers.", "", usage=Usage(input=1))
+
+    monkeypatch.setattr(asked, "check_connection", answered)
+    lend(world, "user")
+    connection_check.run(Agent.objects.get(pk=world.agent.pk), user_id=world.user.pk)
+    assert ModelCall.objects.get().key_source == "user"
 
 
 def test_fallback_without_a_key_uses_a_lent_one(world: World) -> None:
@@ -172,6 +215,18 @@ def test_turn_of_one_person_uses_the_key_of_that_person(world: World) -> None:
 def test_turn_of_two_persons_uses_no_key_of_a_person(world: World) -> None:
     bob = member_of(world, "bob")
     assert turn_models.beginner_of(begun(world, world.owner, bob)) == turn_models.NOBODY
+
+
+def test_turn_of_one_person_after_many_messages_has_no_beginner_if_the_last_is_of_another(
+    world: World,
+) -> None:
+    conversation = begun(world, world.owner)
+    first = Trigger.objects.get()
+    for number, actor in enumerate([*[world.owner] * 120, member_of(world, "bob")]):
+        first.pk, first.actor, first.idempotency_key = None, actor, f"k{number}"
+        first._state.adding = True
+        first.save()
+    assert turn_models.beginner_of(conversation) == turn_models.NOBODY
 
 
 def test_continue_uses_the_key_of_the_person_who_pressed_it(world: World) -> None:

@@ -379,3 +379,17 @@ async def test_key_of_a_person_is_used_while_only_that_person_writes():
     world = world_with(calls(bash="ls"), says("Done."), key_owner="ada")
     await world.ask("Hi", author_id="ada")
     assert world.open_model.opened == []
+
+
+def test_key_of_whoever_continues_is_used_though_another_one_has_written_the_turn_before():
+    state = ModelState()
+    begun = (
+        events.MessageReceived(text="Hi", author_id="ada"),
+        events.TurnStarted(number=1),
+        events.TurnStarted(number=2),
+    )
+    for seq, event in enumerate(begun, 1):
+        state = state.advance(event, seq)
+    assert not state.has_other_author("bob")
+    late = state.advance(events.MessageReceived(text="And this", author_id="ada"), 4)
+    assert late.has_other_author("bob")

@@ -252,6 +252,7 @@ MUTANTS = (
     Mutant("title-model-of-the-same-provider", never, (SETTINGS,)),
     Mutant("waiting-for-a-person-leaves-its-place", value("found"), (PLACES,)),
     Mutant("decided-work-waits-for-a-place", never, (PLACES,)),
+    Mutant("decided-work-hides-no-other-work", value("Q(status__in=ACTIVE_STATUSES)"), (PLACES,)),
     Mutant("budget-counts-an-unanswered-request", never, (SPENDING,)),
     Mutant("budget-of-a-server-that-hangs", always, (SPENDING,)),
     Mutant("todo-at-most-twenty", never, (TODO,)),
@@ -786,6 +787,7 @@ MUTANTS = (
     Mutant("key-of-a-person-needs-one-beginner", never, (MODEL_KEYS,)),
     Mutant("key-of-a-person-who-is-a-member", never, (MODEL_KEYS,)),
     Mutant("lent-key-goes-to-its-server-only", never, (MODEL_KEYS,)),
+    Mutant("lent-key-of-the-very-address-first", always, (MODEL_KEYS,)),
     Mutant(
         "compaction-model-of-the-same-provider",
         never,

@@ -86,7 +86,7 @@ def find(
     """The key that is lent to an agent without one, for this model at this address.
 
     ``user_id``: the person who began the turn; None if a person's own key may not be used. A key goes only to the
-    server that it was given for.
+    server that it was given for; of several of one owner for this server, that of this very address is taken.
     """
     destination = checks.destination_of(provider_and_model, base_url)
     rows = ModelKey.objects.for_turn(destination[0], project_id, user_id)
@@ -95,7 +95,9 @@ def find(
         # guard: lent-key-goes-to-its-server-only
         if checks.destination_of(f"{row.provider}/", row.base_url) != destination:
             continue
-        found[row.source] = row
+        # guard: lent-key-of-the-very-address-first
+        if row.source not in found or row.base_url == base_url:
+            found[row.source] = row
     for source in ORDER:
         if source in found:
             row = found[source]

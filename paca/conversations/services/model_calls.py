@@ -26,14 +26,25 @@ class AskedModel(Protocol):
     base_url: str
 
 
-def begin(call_id: UUID, *, agent: Agent, purpose: str, asked: AskedModel | None = None) -> None:
-    """Store that this model call begins, before its request is sent. Raises ``ValueError`` for an unknown purpose."""
+def begin(
+    call_id: UUID,
+    *,
+    agent: Agent,
+    purpose: str,
+    asked: AskedModel | None = None,
+    key_source: str = "",
+) -> None:
+    """Store that this model call begins, before its request is sent. ``key_source`` is whose key it uses.
+
+    Raises ``ValueError`` for an unknown purpose.
+    """
     ModelCall.objects.create(
         id=call_id,
         project_id=agent.project_id,
         agent=agent,
         purpose=ModelCallPurpose(purpose),
         model=(asked or agent).model,
+        key_source=key_source,
         started_at=timezone.now(),
     )
 
