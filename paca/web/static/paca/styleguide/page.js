@@ -31,7 +31,7 @@ class Sample extends HTMLElement {
   get context() {
     return {
       agent: ROSA, me: ADA, members: new Map([[ADA.id, ADA]]), mayWrite: true, demo: this.state.demo,
-      model: this.state.model, settingsUrl: "#", api: "#", acts: { goOn: () => {}, stop: () => {} },
+      model: this.state.model, settingsUrl: "#", api: "#", conversationUrl: () => "#", acts: { goOn: () => {}, stop: () => {} },
       isOpen: (row) => this.choices.get(row.key) ?? this.dataset.open === "yes",
       onToggle: (key, open) => {
         this.choices.set(key, open);
@@ -130,7 +130,7 @@ class RecordedConversation extends PacaConversation {
 
 function composers(place) {
   const queue = [{ key: "queued", text: "Also add a line to the changelog", on_busy: "queue" }];
-  const common = { agent: "Rosa", facts: "", jump: "", blocked: false, onSend() {}, onInput() {}, onDismiss() {} };
+  const common = { agent: "Rosa", facts: "", jump: "", efforts: ["quick", "determined"], effort: "standard", onEffort() {}, blocked: false, onSend() {}, onInput() {}, onDismiss() {} };
   render(html`${composer({ ...common, busy: false, queued: queuedMessages([]), refused: null })}<br>
     ${composer({ ...common, busy: true, queued: queuedMessages(queue), refused: { detail: "The message is too long." } })}`, place);
 }
