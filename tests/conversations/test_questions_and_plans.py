@@ -282,6 +282,18 @@ def test_new_conversation_begins_in_plan_mode_as_the_agent_or_the_flag_says(sett
     assert started["plan_mode"] is mode
 
 
+@pytest.mark.parametrize("setting", [True, False])
+def test_plan_mode_of_the_agent_is_left_out_only_by_those_who_may_approve(setting):
+    chat = Chat(plan_mode=setting)
+    writer = Api.by_token(chat.world.user, "conversations:read", "conversations:write")
+    execute = f"{chat.project_url}agents/{chat.world.agent.pk}/execute/"
+    for url, body in ((chat.sessions_url, {"message": "Hi"}), (execute, {"instruction": "Go"})):
+        for plan in (False, True):
+            answer = writer.post(url, {**body, "flags": {"plan": plan}})
+            assert answer.status_code == (403 if setting and not plan else 201), answer.data
+    assert Conversation.objects.count() == (2 if setting else 4)
+
+
 @pytest.mark.parametrize("flags", [{"plan": "maybe"}, {"plan": None}, {"plans": True}, [], "plan"])
 def test_bad_flags_of_a_new_conversation_are_refused(flags):
     chat = Chat()
@@ -312,6 +324,14 @@ def test_fork_keeps_plan_mode_and_the_plan_as_they_were_there():
         types = [event.type for _, event in event_log.load_after(fork.pk, 0)]
         assert "agent.tool.returned" in types, "its open call is closed, and never waits there"
         assert not PersonRequest.objects.filter(conversation=fork).exists()
+
+
+def test_fork_of_nothing_begins_in_plan_mode_if_the_agent_says_so():
+    plan = WaitingPlan(Chat(plan_mode=True))
+    fork = services.fork(plan.row, seq=0, by=plan.chat.world.owner)
+    assert fork.plan_mode
+    types = [event.type for _, event in event_log.load_after(fork.pk, 0)]
+    assert types[0] == "agent.flags.changed"
 
 
 def test_deleted_conversation_leaves_no_question_plan_or_steps():

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
 from paca.conversations import selectors, services
+from paca.conversations.api.flags import require_plan_right
 from paca.conversations.api.inputs import (
     EmptyInput,
     FirstMessageInput,
@@ -54,6 +55,7 @@ class ChatSessions(ProjectView):
         data = FirstMessageInput.read(request)
         agent = agents.get(self.project, agent_id)
         flags = data.pop("flags", {})
+        require_plan_right(self, agent, flags)
         with transaction.atomic():
             receipt = services.start_chat(
                 agent, by=self.member, plan=flags.pop("plan", None), **data

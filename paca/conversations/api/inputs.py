@@ -61,7 +61,7 @@ class FlagsInput(InputSerializer):
     )
     plan = serializers.BooleanField(
         required=False,
-        help_text="Whether it begins in plan mode, in which only tools that read run until a person approves a plan; else as its agent says.",
+        help_text="Whether it begins in plan mode, in which only tools that read run until a person approves a plan; else as its agent says. To leave out the plan mode of the agent needs `conversations:approve`.",
     )
 
 

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
 from paca.common.api.preconditions import ChangedMeanwhile, require_unchanged
+from paca.conversations.api.flags import require_plan_right
 from paca.conversations.api.inputs import (
     DecisionInput,
     ExecuteInput,
@@ -48,6 +49,7 @@ class Execute(ProjectView):
             self.require_permission("tasks:read")
             data["task"] = get_task(self.project, number)
         flags = data.pop("flags", {})
+        require_plan_right(self, agent, flags)
         with transaction.atomic():
             started = instructions.start(
                 agent, by=self.member, plan=flags.pop("plan", None), **data

@@ -25,7 +25,7 @@ from paca.conversations.models import (
     TriggerType,
     TurnStatus,
 )
-from paca.conversations.services import messages
+from paca.conversations.services import messages, plans
 from paca.conversations.services.inbox import check_agent_available, check_subject, lock
 from paca.engine.approvals.plans import PlanState, as_facts
 from paca.engine.model_state import EFFORTS
@@ -68,6 +68,9 @@ def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conve
     if is_running:
         status = TurnStatus.STOPPED.value
         own.append(events.TurnFinished(number=turn, status=status, reason="forked"))
+    if seq == 0:  # it has nothing of the origin, and begins as any chat
+        # guard: fork-of-nothing-begins-as-the-agent-says
+        plans.begin(made, origin.agent)
     store.append(made.pk, *own, *_first_events(origin, seq, by=by))
     search_index.index(made.pk)
     if text:
