@@ -166,7 +166,7 @@ class FlagsChanged(Event):
 
     ``tracing``: whether the full requests and replies of its model calls are kept, for those with `traces:read`.
     ``plan``: whether it is in plan mode, in which only tools that read run until a person approves a plan; a running
-    turn obeys from its next step on. ``by`` is empty if a setting of the agent says so.
+    turn obeys from its next call on. ``by`` is empty if a setting of the agent says so.
     """
 
     tracing: bool | None = None

@@ -14,7 +14,8 @@ from paca import events
 from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine import tool_results
-from paca.engine.approvals.person_tools import Settlement
+from paca.engine.approvals.person_tools import PLAN_TOOL, Settlement
+from paca.engine.approvals.plans import refusal_in_plan_mode
 from paca.engine.approvals.policy import ApprovalPolicy, PersonNeeded, judge
 from paca.engine.context.history import OpenCall
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
@@ -62,7 +63,8 @@ async def run_calls(calls: Sequence[OpenCall], turn: ActiveTurn, services: TurnS
     for batch in _batches(runnable, turn):
         allowed = await _ask_policy(batch, turn, services)
         started, boot_id = await _start(allowed, services)
-        await _run_batch(started, turn, services, boot_id)
+        runs = _hold_in_plan_mode(started, turn, services)
+        await _run_batch(runs, turn, services, boot_id)
 
 
 def _parse(call: OpenCall, turn: ActiveTurn, services: TurnServices) -> RunnableCall | None:
@@ -109,7 +111,7 @@ async def _ask_policy(
     Raises ``PersonNeeded`` if a person has to decide on a call or answer it first.
     """
     decisions = services.log.progress.decisions
-    if decisions.rest_by or decisions.superseded:
+    if decisions.rest_by or decisions.superseded or decisions.beside:
         # Somebody may have revoked it while the calls before ran, and a new reply begins anew.
         await services.log.commit()
     allowed = []
@@ -171,6 +173,25 @@ async def _start(
     if intents:
         await services.log.commit(*intents)
     return started, boot_id
+
+
+def _hold_in_plan_mode(
+    started: list[RunnableCall], turn: ActiveTurn, services: TurnServices
+) -> list[RunnableCall]:
+    """The calls that plan mode allows, if a person has switched it on before their intent was stored.
+
+    The log tells it with the intents. The others get their result and are not run, by a later worker neither.
+    """
+    plan, runs = services.log.progress.plan, []
+    can_propose = turn.toolbox.has(PLAN_TOOL)
+    for call in started:
+        refusal = refusal_in_plan_mode(plan, call.parsed, can_propose=can_propose)
+        # guard: plan-mode-holds-from-the-next-call
+        if refusal and call.open.boot_id is None:
+            services.log.add(tool_results.failed(call.id, refusal, cause="refused"))
+        else:
+            runs.append(call)
+    return runs
 
 
 async def _boot_id(batch: list[RunnableCall], services: TurnServices) -> tuple[str, str]:

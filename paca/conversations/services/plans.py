@@ -97,7 +97,7 @@ def _check(decision: str, feedback: str, steps: Sequence[str] | None) -> None:
 def set_mode(conversation: Conversation, *, on: bool, by: Member) -> None:
     """Switch plan mode on or off; nothing happens if it is so already.
 
-    A running turn obeys from its next step on. A plan that waits is no longer decided once it is off.
+    A running turn obeys from its next call on. A plan that waits is no longer decided once it is off.
     """
     current = lock(conversation)
     if bool(current.plan_mode) == on:

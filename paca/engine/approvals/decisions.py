@@ -54,6 +54,11 @@ class Decision:
                 return "Not run: nobody approved it in time. Go on without it, or say what you need and why."
             case DecisionKind.SUPERSEDED if self.reason == "message":
                 return "Not run: a message came first. Read it before you decide what to do."
+            case DecisionKind.SUPERSEDED if self.reason == "plan_mode":
+                return (
+                    f"Not run: {self.by or 'a person'} switched plan mode off while your plan waited."
+                    " Call it again if it is still needed."
+                )
             case DecisionKind.SUPERSEDED:
                 return f"Not run. Stopped by {self.by or 'a person'}."
         return (
@@ -70,6 +75,7 @@ class Decisions:
     is how long the turn has waited for people. ``superseded`` is the decision that ended a wait of the newest
     reply because a person came first, if there is one. ``asked`` is the id of the call that was asked for last, with
     its tool and arguments as text; ``denied`` are those of the calls that people have denied since the last message.
+    ``beside`` is what the newest reply has asked people, until the next reply: question or plan.
     """
 
     calls: tuple[tuple[str, Decision], ...] = ()
@@ -78,6 +84,7 @@ class Decisions:
     rest_by: str = ""
     waited_seconds: float = 0.0
     superseded: Decision | None = None
+    beside: str = ""
 
     def of(self, call_id: str) -> Decision | None:
         """The decision on the call, if there is one."""
@@ -100,9 +107,12 @@ class Decisions:
             case events.ConversationForked():
                 # guard: approval-of-the-rest-is-not-forked
                 return Decisions()
-            case events.UsageRecorded() if self.superseded is not None:
+            case events.UsageRecorded() if self.superseded is not None or self.beside:
                 # guard: approval-message-ends-one-reply
-                return replace(self, superseded=None)
+                return replace(self, superseded=None, beside="")
+            case events.QuestionAsked() | events.PlanProposed():
+                is_plan = isinstance(event, events.PlanProposed)
+                return replace(self, beside="plan" if is_plan else "question")
             case events.ApprovalRevoked():
                 return replace(self, rest_by="")
         return self._end_wait(event)

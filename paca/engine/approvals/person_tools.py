@@ -87,7 +87,7 @@ class AskPerson(ConversationTool["AskPerson.Arguments"]):
 
     Use it when you cannot go on well without a decision or a fact that only people have. Offer 2 to 6 choices
     where you can; people may always answer with other words. Do not ask what you can find out, and no more
-    than one question at a time.
+    than one question at a time. Call it alone: calls after it in the same reply do not run, unless they read.
     """
 
     name = ASK_TOOL

@@ -16,8 +16,11 @@ from paca.events import Event
 MAX_STEPS = 20
 REFUSAL = (
     "{tool} did not run: this conversation is in plan mode, in which only tools that read may run until a"
-    " person approves a plan. Look at what you need, then call propose_plan with the steps."
+    " person {until}. Look at what you need, then {then}."
 )
+PROPOSE = {"until": "approves a plan", "then": "call propose_plan with the steps"}
+# The agent has no tool to propose one.
+TELL = {"until": "switches it off", "then": "answer with the steps that you would take"}
 
 
 class StepState(StrEnum):
@@ -41,7 +44,7 @@ class PlanState:
     """Whether plan mode is on, the approved plan, and the proposed one that nobody has approved.
 
     ``proposed`` is its title, ``feedback`` what a person said about it. ``question`` is the newest question to
-    people, and ``answer`` what came of it.
+    people, and ``answer`` what came of it. ``held`` are the calls of the newest reply that began in plan mode.
     """
 
     mode: bool = False
@@ -51,6 +54,7 @@ class PlanState:
     feedback: str = ""
     question: tuple[str, str] = ("", "")  # the id of its call, and its text
     answer: str = ""
+    held: tuple[str, ...] = ()
 
     def advance(self, event: Event) -> PlanState:
         """The state after one more event; the same object if nothing changes."""
@@ -67,6 +71,15 @@ class PlanState:
                 return replace(self, question=(call_id, question), answer="")
             case events.QuestionAnswered(call_id=call_id) if call_id == self.question[0]:
                 return replace(self, answer=f"{event.by or 'A person'} answered: {event.text}")
+        return self._hold(event)
+
+    def _hold(self, event: Event) -> PlanState:
+        """Keep the calls that begin in plan mode, until the next reply."""
+        match event:
+            case events.ToolStarted(call_id=call_id) if self.mode:
+                return replace(self, held=(*self.held, call_id))
+            case events.UsageRecorded() if self.held:
+                return replace(self, held=())
         return self
 
     def _decide(self, event: events.PlanDecided) -> PlanState:
@@ -108,13 +121,17 @@ class PlanState:
         return "\n".join(lines)
 
 
-def refusal_in_plan_mode(plan: PlanState, call: AnyParsedCall) -> str:
-    """Why plan mode forbids the call; empty if it does not."""
-    allowed = call.tool.effect is Effect.READ_ONLY or call.tool.only_thinks
+def only_looks(call: AnyParsedCall) -> bool:
+    """Whether the call changes nothing but what the agent itself knows or says."""
+    return call.tool.effect is Effect.READ_ONLY or call.tool.only_thinks
+
+
+def refusal_in_plan_mode(plan: PlanState, call: AnyParsedCall, *, can_propose: bool = True) -> str:
+    """Why plan mode forbids the call; empty if it does not. ``can_propose``: the agent has ``propose_plan``."""
     # guard: plan-mode-runs-only-reads
-    if not plan.mode or allowed:
+    if not plan.mode or only_looks(call):
         return ""
-    return REFUSAL.format(tool=call.tool.name)
+    return REFUSAL.format(tool=call.tool.name, **(PROPOSE if can_propose else TELL))
 
 
 def read_steps(steps: Sequence[dict[str, str]]) -> tuple[PlanStep, ...]:

@@ -14,8 +14,13 @@ from paca.common.errors import PacaError
 from paca.engine.approvals import command_rules
 from paca.engine.approvals.command_rules import CommandFinding
 from paca.engine.approvals.decisions import Decision, Decisions
-from paca.engine.approvals.person_tools import ConversationTool, PersonRequested, Settlement
-from paca.engine.approvals.plans import PlanState, refusal_in_plan_mode
+from paca.engine.approvals.person_tools import (
+    PLAN_TOOL,
+    ConversationTool,
+    PersonRequested,
+    Settlement,
+)
+from paca.engine.approvals.plans import PlanState, only_looks, refusal_in_plan_mode
 from paca.engine.tools.base import AnyParsedCall, Effect
 
 MAX_SHOWN_ARGUMENTS = 2_000
@@ -33,6 +38,12 @@ class ApprovalPolicy(StrEnum):
     ALL = "all"  # all but those that only think
 
 
+BESIDE_A_QUESTION = (
+    "Not run: you called it in the same reply as a {} to people, before you knew what they say. Read it, and call"
+    " it again if it is still right."
+)
+
+
 class PersonNeeded(Exception):
     """A person has to decide on a call, or answer it, before the turn can go on."""
 
@@ -45,6 +56,8 @@ class ParsesCalls(Protocol):
     """The toolbox: finds the tool, and checks arguments."""
 
     def parse(self, tool_name: str, arguments: Any) -> AnyParsedCall: ...
+
+    def has(self, name: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +95,14 @@ def judge(
     """The verdict on a call. One that has started was judged before, and is only carried on.
 
     The decision of a person on this very call comes first, but plan mode forbids also what was approved. After a
-    message of a person has ended a wait, no further call of the reply runs.
+    message of a person has ended a wait, no further call of the reply runs; after a question or a plan only those
+    that read.
     """
     plan = plan or PlanState()
     decision = decisions.of(call_id)
-    if not has_started and (refusal := refusal_in_plan_mode(plan, call)):
+    refusal = refusal_in_plan_mode(plan, call, can_propose=toolbox.has(PLAN_TOOL))
+    # guard: plan-mode-holds-for-a-call-that-began-in-it
+    if refusal and (not has_started or call_id in plan.held):
         return Verdict(refusal=refusal, cause="refused")
     if decision is not None and isinstance(call.tool, ConversationTool):
         return _settle(call.tool.settle(call_id, call.arguments, decision, plan))
@@ -94,9 +110,8 @@ def judge(
         return _carry_out(decision, call, toolbox)
     if has_started:
         return Verdict(run=call)
-    # guard: approval-message-ends-the-reply
-    if decisions.superseded is not None:
-        return Verdict(refusal=decisions.superseded.refusal)
+    if ended := _end_of_reply(call, decisions):
+        return ended
     if isinstance(call.tool, ConversationTool):
         return _settle(call.tool.settle(call_id, call.arguments, None, plan))
     finding = finding_of(call, policy)
@@ -107,6 +122,17 @@ def judge(
     return (
         Verdict(refusal=DENIED_BEFORE) if decisions.refuses(request) else Verdict(request=request)
     )
+
+
+def _end_of_reply(call: AnyParsedCall, decisions: Decisions) -> Verdict | None:
+    """The refusal of a call whose reply has ended before it; None if it has not."""
+    # guard: approval-message-ends-the-reply
+    if decisions.superseded is not None:
+        return Verdict(refusal=decisions.superseded.refusal)
+    # guard: question-ends-the-reply
+    if decisions.beside and not only_looks(call):
+        return Verdict(refusal=BESIDE_A_QUESTION.format(decisions.beside), cause="refused")
+    return None
 
 
 def _settle(settled: Settlement) -> Verdict:

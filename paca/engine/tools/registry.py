@@ -107,6 +107,10 @@ class Toolbox:
             raise UnknownTool(self._unknown_tool_message(name))
         return tool
 
+    def has(self, name: str) -> bool:
+        """Whether the tool ``name`` is switched on."""
+        return name in self._on
+
     def _callable(self, name: str) -> AnyTool:
         tool = self.get(name)
         # guard: tool-that-is-switched-off

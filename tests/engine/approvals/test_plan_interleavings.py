@@ -75,24 +75,25 @@ class PlanInterleaving(ApprovalInterleaving):
         raise AssertionError("it does not become idle")
 
     def check_plan_mode(self) -> None:
-        """No command began in plan mode whose model was told of it: a turn obeys from its next step on."""
-        plan, was_off, started, modes = PlanState(), True, set(), [False]
-        commands, asked = set(), []
+        """No command whose intent was stored in plan mode ran."""
+        plan, held = PlanState(), set()
+        commands, started, asked = set(), set(), []
         for event in self.world.log.events:
             plan = plan.advance(event)
-            modes.append(plan.mode)
             match event:
-                case events.UsageRecorded(seen_seq=seen) if seen:
-                    was_off = not all(modes[seen:])
                 case events.ToolCalled(tool="bash"):
                     commands.add(event.call_id)
                 case events.QuestionAsked() | events.PlanProposed():
                     asked.append(event.call_id)
                 case events.ToolStarted() if event.call_id in commands - started:
-                    assert was_off, "a command began in plan mode"
                     started.add(event.call_id)
-            was_off = was_off or not plan.mode
+                    held |= {event.call_id} if plan.mode else set()
+                case events.ToolReturned() if event.call_id in held:
+                    assert event.cause in ("refused", "cancelled"), "a command ran in plan mode"
+                case events.ToolOutcomeUnknown():
+                    assert event.call_id not in held, "a command may have run in plan mode"
         assert len(asked) == len(set(asked)), "nobody is asked twice"
+        self.world.log.catch_up()
         assert plan == self.world.log.progress.plan
 
 

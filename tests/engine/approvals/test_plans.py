@@ -3,7 +3,10 @@
 import pytest
 
 from paca import events
-from paca.engine.approvals.plans import PlanState
+from paca.agents.toolbox import make_toolbox
+from paca.engine.approvals.decisions import Decisions
+from paca.engine.approvals.plans import PlanState, refusal_in_plan_mode
+from paca.engine.approvals.policy import judge
 from paca.engine.context.carrying import carried_text
 from paca.engine.limits import TurnProgress
 from tests.engine.world import World
@@ -12,7 +15,12 @@ from tests.support.model_script import calls, says
 pytestmark = pytest.mark.anyio
 
 STEPS = ["Read the file.", "Change it.", "Run the tests."]
+TOOLBOX = make_toolbox()
 PROPOSE = calls(propose_plan={"title": "Mend the tests", "steps": STEPS})
+
+
+def parsed(name, **arguments):
+    return TOOLBOX.parse(name, arguments)
 
 
 def a_world(*replies, plan=True, **options):
@@ -93,6 +101,60 @@ async def test_every_other_decision_goes_on_planning(decision):
     assert world.log.progress.plan.mode
 
 
+@pytest.mark.parametrize("plan", [True, False])
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_calls_beside_a_plan_do_not_run_whatever_people_decide(decision, plan):
+    beside = (("bash", {"command": "make"}), ("read_file", {"path": "a.txt"}))
+    proposal = ("propose_plan", {"title": "Mend the tests", "steps": STEPS})
+    world = a_world(calls(proposal, *beside), says("ok"), plan=plan)
+    await world.ask("Mend it.")
+    await world.decide_plan(decision)
+    assert world.commands == []
+    assert world.results[1].cause == "refused"
+    assert "text" in world.outputs[2]
+
+
+async def test_mode_that_comes_during_a_reply_holds_for_its_calls():
+    world = a_world(plan=False)
+
+    def switches_on(_request):
+        world.log.append(events.FlagsChanged(plan=True, by="Mei"))
+        return calls(("bash", {"command": "make"}), ("read_file", {"path": "a.txt"}))
+
+    await world.ask("Build it", switches_on, says("ok"))
+    assert world.commands == []
+    assert "plan mode" in world.outputs[0]
+    assert "text" in world.outputs[1]
+
+
+async def test_worker_that_dies_before_it_refuses_leaves_no_call_of_plan_mode_to_the_next():
+    call = parsed("bash", command="make")
+    for began_in_it in (True, False):
+        plan = PlanState(mode=began_in_it).advance(events.ToolStarted(call_id="c", boot_id="b"))
+        plan = plan.advance(events.FlagsChanged(plan=True))
+        verdict = judge(
+            "c",
+            call,
+            policy="auto",
+            decisions=Decisions(),
+            toolbox=TOOLBOX,
+            plan=plan,
+            has_started=True,
+        )
+        assert bool(verdict.refusal) is began_in_it
+        assert (verdict.run is call) is not began_in_it
+    assert plan.advance(events.UsageRecorded(call_id="m", model="x")).held == ()
+
+
+async def test_agent_that_cannot_propose_is_told_another_way_out():
+    plan, call = PlanState(mode=True), parsed("bash", command="make")
+    assert "call propose_plan" in refusal_in_plan_mode(plan, call, can_propose=True)
+    off = make_toolbox(chosen=["bash", "read_file"])
+    verdict = judge("c", call, policy="auto", decisions=Decisions(), toolbox=off, plan=plan)
+    assert "propose_plan" not in verdict.refusal
+    assert "until a person switches it off" in verdict.refusal
+
+
 async def test_time_and_message_end_the_wait_for_a_decision_and_not_plan_mode():
     world = a_world(PROPOSE, PROPOSE, calls(bash="make"), says("ok"))
     await world.ask("Mend it.")
@@ -107,7 +169,9 @@ async def test_time_and_message_end_the_wait_for_a_decision_and_not_plan_mode():
 
 
 async def test_mode_that_a_person_switches_off_gives_the_tools_back():
-    world = a_world(PROPOSE, calls(bash="make"), says("Done."))
+    proposal = ("propose_plan", {"title": "Mend the tests", "steps": STEPS})
+    beside = calls(proposal, ("bash", {"command": "ls"}))
+    world = a_world(beside, calls(bash="make"), says("Done."))
     await world.ask("Mend it.")
     plan = world.waits_for
     world.log.append(events.FlagsChanged(plan=False, by="Ada"))
@@ -116,6 +180,7 @@ async def test_mode_that_a_person_switches_off_gives_the_tools_back():
     )
     await world.wait_until_idle()
     assert "Ada switched plan mode off" in world.outputs[0]
+    assert "Ada switched plan mode off while your plan waited" in world.outputs[1]
     assert "[Plan mode is off." in str(world.llm.requests[1].messages)
     assert world.commands == ["make"]
 

@@ -72,23 +72,42 @@ async def test_questions_of_one_reply_ask_one_after_another_between_the_other_ca
     world = World(
         calls(
             ("ask_person", QUESTION),
-            ("bash", {"command": "ls"}),
+            ("read_file", {"path": "a.txt"}),
             ("ask_person", {"question": "And?"}),
         ),
         says("Done."),
-        commands={"ls": "a.txt"},
+        files={"a.txt": "text"},
     )
     await world.ask("Go")
-    assert world.commands == []
+    assert world.results == []
     await world.answer("SQLite")
     assert world.status == "waiting/question"
-    assert world.commands == ["ls"]
+    assert "text" in world.outputs[1]
     await world.answer("Nothing.")
     assert [asked.question for asked in world.find(events.QuestionAsked)] == [
         "Which database?",
         "And?",
     ]
     assert world.outputs[::2] == ["Ada answered: SQLite", "Ada answered: Nothing."]
+
+
+@pytest.mark.parametrize("ends", ["answer", "expiry"])
+async def test_call_beside_a_question_waits_for_what_the_model_makes_of_the_answer(ends):
+    world = World(
+        calls(("ask_person", {"question": "May I delete it?"}), ("bash", {"command": "rm a"})),
+        calls(bash="ls"),
+        says("Done."),
+        commands={"ls": "a", "rm a": ""},
+    )
+    await world.ask("Go")
+    if ends == "answer":
+        await world.answer("No!")
+    else:
+        world.expire()
+        await world.wait_until_idle()
+    assert world.commands == ["ls"], "the next reply runs its calls again"
+    assert world.results[1].cause == "refused"
+    assert "in the same reply as a question to people" in world.outputs[1]
 
 
 async def test_message_supersedes_the_question_and_the_turn_goes_on_with_all_its_tools():
