@@ -74,4 +74,7 @@ def test_fallback_efforts_and_lent_keys_are_set_and_the_composer_offers_the_effo
     expect(page.locator(".is-person").get_by_text("Determined")).to_be_visible()
     page.set_viewport_size({"width": 320, "height": 720})
     actions.has_no_sideways_scroll(page)
+    page.wait_for_function(
+        "() => document.getAnimations().every((each) => each.effect.getTiming().iterations === Infinity)"
+    )
     page.screenshot(path=pictures / "effort-conversation-320.png")
