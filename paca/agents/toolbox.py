@@ -16,8 +16,8 @@ from paca.projects.tools.base import ProjectAccess
 # that work needs most, unless somebody has chosen its tools.
 SMALL_WINDOW = 10_000  # tokens
 ESSENTIAL = (
-    *("add_comment", "ask_person", "bash", "edit_file", "propose_plan", "read_file", "read_task"),
-    *("update_task", "write_file"),
+    *("add_comment", "ask_person", "bash", "edit_file", "list_directory", "propose_plan"),
+    *("read_file", "read_task", "update_plan", "update_task", "write_file"),
 )
 
 
