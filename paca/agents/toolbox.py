@@ -27,11 +27,13 @@ def make_toolbox(
     *,
     chosen: Collection[str] | None = None,
     window: int | None = None,
+    read_only: bool = False,
 ) -> Toolbox:
     """The toolbox of an agent that reaches its project by ``access`` and has the skills of ``library``.
 
     Without them it has every tool, to describe only. ``chosen`` are the names of the tools that are
     switched on; None for all, or for the essential ones if the ``window`` of the model, in tokens, is small.
+    With ``read_only`` the tools that change something are off.
 
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
@@ -41,7 +43,7 @@ def make_toolbox(
         # guard: toolbox-fits-a-small-window
         chosen = ESSENTIAL
     off = () if chosen is None else {tool.name for tool in tools}.difference(chosen)
-    return Toolbox(tools, off=off)
+    return Toolbox(tools, off=off, read_only=read_only)
 
 
 def _own_tools(access: ProjectAccess | None, library: SkillLibrary | None) -> tuple[AnyTool, ...]:

@@ -45,6 +45,12 @@ class BudgetRow:
         return round(100 * max(parts))
 
     @property
+    def is_reached(self) -> bool:
+        """Whether nothing of one of its limits is left."""
+        tokens = self.tokens is not None and self.used_tokens >= self.tokens
+        return tokens or (self.cost_usd is not None and self.used_cost_usd >= self.cost_usd)
+
+    @property
     def shown_percent(self) -> int:
         """The length of its bar."""
         return min(100, self.used_percent)

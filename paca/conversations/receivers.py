@@ -12,9 +12,9 @@ from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.conversations import selectors, services
 from paca.conversations.models import PendingKind, StopReason
-from paca.conversations.services import delivery, model_calls
+from paca.conversations.services import check_ins, delivery, model_calls
 from paca.engine.llm.base import Usage
-from paca.projects.models import Comment, Member, Task
+from paca.projects.models import Comment, Member, Project, Task
 from paca.projects.signals import (
     agent_states_asked,
     member_mentioned,
@@ -24,6 +24,7 @@ from paca.projects.signals import (
     project_changed,
     task_assigned,
     task_unassigned,
+    time_zone_changed,
 )
 
 
@@ -108,6 +109,12 @@ def on_model_call_ended(
 ) -> None:
     """Store what the call took."""
     model_calls.end(call_id, agent=agent, usage=usage, failed=failed, asked=asked)
+
+
+@receiver(time_zone_changed)
+def on_time_zone_changed(project: Project, **_: Any) -> None:
+    """Plan the check-ins anew whose hours are meant in the project's time zone."""
+    check_ins.reschedule(project)
 
 
 def _tell_pages(project_id: UUID, noun: str, key: Any, **facts: Any) -> None:

@@ -30,6 +30,9 @@ member_mentioned = Signal()
 # facts (optional; more of the frame, such as the task of a comment).
 project_changed = Signal()
 
+# A project has another time zone. Arguments: project.
+time_zone_changed = Signal()
+
 # A model is about to be called outside a conversation, so that its cost is counted all the same.
 # Arguments: call_id, agent, purpose (of ModelCallPurpose), asked (optional: its model and base_url, else the agent's),
 # key_source (optional: whose key it uses).

@@ -36,7 +36,12 @@ M = TypeVar("M", bound=Model)
 
 NO_CONVERSATION = UUID(int=0)
 # Their answers become comments and results. That of ``description_write`` is a text, which may say anything.
-UNATTENDED = (TriggerType.TASK_ASSIGNED, TriggerType.COMMENT_MENTION, TriggerType.EXECUTE)
+UNATTENDED = (
+    TriggerType.TASK_ASSIGNED,
+    TriggerType.COMMENT_MENTION,
+    TriggerType.EXECUTE,
+    TriggerType.CHECK_IN,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class AssembledTurn:
     skills: tuple[SkillSummary, ...] = ()
     tools: Sequence[str] | None = None  # those that are switched on; None for all
     is_traced: bool = False
+    read_only: bool = False  # whether tools that change something are off
 
 
 def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
@@ -75,6 +81,7 @@ def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
 _CONVERSATION_COLUMNS = _columns(
     Conversation,
     *("id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number", "tracing"),
+    "read_only",
 )
 _PROJECT_COLUMNS = _columns(Project, "id", "name", *PROJECT_COLUMNS)
 _SANDBOX_COLUMNS = _columns(
@@ -166,6 +173,7 @@ def assemble_turn(
         else "",
         skills=skills,
         tools=agent.tools,
+        read_only=conversation.reads_only,
         is_traced=settings.TRACING
         and (agent.tracing if conversation.tracing is None else conversation.tracing),
     )

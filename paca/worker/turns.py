@@ -219,6 +219,7 @@ class ConversationRun:
                     SkillLibrary(turn.skills, self._skill_access),
                     chosen=turn.tools,
                     window=window_of(turn.profile, log.progress),
+                    read_only=turn.read_only,
                 ),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds()

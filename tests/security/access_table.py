@@ -166,6 +166,21 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"DELETE {P}agents/{{agent_id}}/skills/{{skill_id}}/":
                                        (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/check-ins/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/{{agent_id}}/check-ins/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PATCH {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    # The one that runs it second is told that it runs, if the first one's run stays.
+    f"POST {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/run/":
+                                       (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/runs/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"GET {P}agents/{{agent_id}}/preview/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     # -- conversations: the chat session belongs to the owner, its conversation is queued -
@@ -373,6 +388,15 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"PATCH {P}agents/{{agent_id}}/": {"role_id": role},
         f"POST {P}agents/{{agent_id}}/skills/": {"template": "developer"},
         f"PATCH {P}agents/{{agent_id}}/skills/{{skill_id}}/": {"enabled": False},
+        f"POST {P}agents/{{agent_id}}/check-ins/": {
+            "name": "Board",
+            "prompt": "Look.",
+            "every_minutes": 60,
+            "report_to": {"doc": str(target.ids["doc_id"])},
+        },
+        f"PATCH {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/": {
+            "report_to": {"task": target.ids["number"]}
+        },
         f"POST {P}agents/{{agent_id}}/chat-sessions/": {"message": "Hello"},
         f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/": {"text": "Hello"},
         f"POST {T}comments/": {"text": "Hello @rosa"},

@@ -15,7 +15,7 @@ from paca.agents.services import model_keys, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.conversations.models import PersonRequest
-from paca.conversations.services import instructions, suggestions
+from paca.conversations.services import check_ins, instructions, suggestions
 from paca.projects import permissions
 from paca.projects.models import Member, Notification, Project
 from paca.projects.services import (
@@ -107,6 +107,9 @@ def make_project(owner_name: str) -> ProjectObjects:
         "role_id": spare.pk,
         "agent_id": agent.pk,
         "skill_id": skills.create_from_template(agent, "ba", by=me).pk,
+        "check_in_id": check_ins.create(
+            agent, name="Secret", prompt="A secret", every_minutes=60, by=me
+        ).pk,
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
         "event_seq": chat.event_seq,

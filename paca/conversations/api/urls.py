@@ -6,6 +6,7 @@ from paca.conversations.api import (
     approvals,
     budgets,
     chats,
+    check_ins,
     conversations,
     event_schema,
     forks,
@@ -23,6 +24,13 @@ chat_sessions = [
     path("", chats.ChatSessions.as_view(), name="chat-sessions"),
     path("<uuid:session_id>/messages/", chats.ChatMessages.as_view(), name="chat-messages"),
     path("<uuid:session_id>/clear/", chats.ClearChat.as_view(), name="chat-clear"),
+]
+
+agent_check_ins = [
+    path("", check_ins.CheckInList.as_view(), name="check-ins"),
+    path("<uuid:check_in_id>/", check_ins.CheckInDetail.as_view(), name="check-in"),
+    path("<uuid:check_in_id>/run/", check_ins.RunCheckIn.as_view(), name="check-in-run"),
+    path("<uuid:check_in_id>/runs/", check_ins.CheckInRuns.as_view(), name="check-in-runs"),
 ]
 
 conversation = [
@@ -84,6 +92,7 @@ urlpatterns = [
         include(
             [
                 path("agents/<uuid:agent_id>/chat-sessions/", include(chat_sessions)),
+                path("agents/<uuid:agent_id>/check-ins/", include(agent_check_ins)),
                 path(
                     "agents/<uuid:agent_id>/preview/",
                     preview.Preview.as_view(),

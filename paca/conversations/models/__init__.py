@@ -2,8 +2,10 @@
 
 from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
+from paca.conversations.models.check_ins import CheckIn, CheckInOutcome, CheckInRun, SkipReason
 from paca.conversations.models.conversation import (
     COMMENTED_TYPES,
+    REPORTED_TYPES,
     ChatSession,
     Conversation,
     TriggerType,
@@ -33,9 +35,13 @@ __all__ = [
     "PersonRequest",
     "RequestKind",
     "RequestState",
+    "REPORTED_TYPES",
     "Blob",
     "BudgetLock",
     "ChatSession",
+    "CheckIn",
+    "CheckInOutcome",
+    "CheckInRun",
     "ControlCommand",
     "Conversation",
     "ConversationStatus",
@@ -50,6 +56,7 @@ __all__ = [
     "ReadySandbox",
     "Sandbox",
     "SandboxState",
+    "SkipReason",
     "StopReason",
     "Suggestion",
     "SuggestionState",

@@ -29,11 +29,14 @@ class TriggerType(models.TextChoices):
     COMMENT_MENTION = "comment_mention"
     DESCRIPTION_WRITE = "description_write"
     EXECUTE = "execute"
+    CHECK_IN = "check_in"
 
 
 # The final answer to one of these becomes a comment. An agent has one conversation for all of them
 # on a task or doc.
 COMMENTED_TYPES = (TriggerType.TASK_ASSIGNED, TriggerType.COMMENT_MENTION)
+# The final answer to one of these is shown on the task or doc of the conversation.
+REPORTED_TYPES = (*COMMENTED_TYPES, TriggerType.CHECK_IN)
 
 
 class WaitsFor(models.TextChoices):
@@ -162,6 +165,9 @@ class Conversation(BaseModel):
     # The name of the person who has approved all later calls of the conversation. Null or empty: nobody has.
     rest_approved_by = models.CharField(max_length=200, blank=True, null=True)  # noqa: DJ001 - SQLite copies the table for a default
 
+    # Whether its agent has read-only tools. Null: only if a check-in began it. See ``reads_only``.
+    read_only = models.BooleanField(null=True, editable=False)
+
     # Whether its model calls are traced. Null: as its agent says.
     tracing = models.BooleanField(null=True, editable=False)
     # Plan mode; null is off. ``plan`` is the approved plan: its ``title``, and ``steps`` with ``text`` and ``state``.
@@ -233,6 +239,12 @@ class Conversation(BaseModel):
     def archived(self) -> bool:
         """Whether lists leave it out."""
         return self.archived_at is not None
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether its agent has read-only tools. A check-in that does not say otherwise changes nothing."""
+        # guard: check-in-reads-only
+        return self.trigger_type == TriggerType.CHECK_IN and self.read_only is not False
 
     @property
     def is_traced(self) -> bool:

@@ -1,4 +1,4 @@
-"""The end of a turn, as the task or doc shows it: the answer becomes a comment or a suggestion.
+"""The end of a turn, as the task or doc shows it: the answer becomes a comment, a suggestion or a part of a doc.
 
 Everything here runs in the transaction that ends the turn. A turn ends once, so its comment is posted
 once: a process that dies before the commit has posted nothing, and the turn is carried on.
@@ -11,10 +11,11 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 
 from paca.conversations import event_log
 from paca.conversations.models import (
-    COMMENTED_TYPES,
+    REPORTED_TYPES,
     Conversation,
     Trigger,
     TriggerType,
@@ -33,8 +34,8 @@ def publish(
 ) -> None:
     """Tell the task or doc that the turn has ended.
 
-    The answer to an assignment or a mention becomes a comment of the agent, the answer to a request
-    for a description a suggestion. A turn that is paused or failed says so in a comment, unless the
+    The answer to an assignment, a mention or a check-in becomes a comment of the agent; that to a check-in which
+    reports to a doc is appended there. The answer to a request for a description becomes a suggestion. A turn that is paused or failed says so in a comment, unless the
     conversation ``goes_on`` at once. The caller has locked the conversation.
     """
     related = ("agent", "task__project", "doc__project", "triggered_by__user", "triggered_by__role")
@@ -60,7 +61,16 @@ def publish(
         else ("" if goes_on else _notice(current, status, reason))
     )
     if text:
-        _post_once(current, subject, text, member=member, turn=turn, requests=requests)
+        is_report = answered and current.trigger_type == TriggerType.CHECK_IN
+        _post_once(
+            current,
+            subject,
+            text,
+            member=member,
+            turn=turn,
+            requests=requests,
+            is_report=is_report,
+        )
 
 
 def _unsaid_answer(current: Conversation, subject: Task | Doc, member: Member, turn: int) -> str:
@@ -112,24 +122,31 @@ def _post_once(
     member: Member,
     turn: int,
     requests: Sequence[Trigger],
+    is_report: bool,
 ) -> None:
     key = f"{_ANSWER_KEY}{current.pk}:{turn}"
     # guard: answer-posted-once
     if KeyedWrite.objects.filter(pk=key).exists():
         return
-    mentions = [trigger.comment for trigger in requests if trigger.comment is not None]
-    posted = thread_comments.post(
-        subject,
-        text,
-        by=member,
-        answers=mentions[-1] if mentions else None,
-        conversation_id=current.pk,
-    )
+    if is_report and isinstance(subject, Doc):
+        heading = f"{current.title}, {timezone.now():%Y-%m-%d %H:%M} UTC"
+        posted = thread_comments.append(
+            subject, text, heading=heading, by=member, conversation_id=current.pk
+        )
+    else:
+        mentions = [trigger.comment for trigger in requests if trigger.comment is not None]
+        posted = thread_comments.post(
+            subject,
+            text,
+            by=member,
+            answers=mentions[-1] if mentions else None,
+            conversation_id=current.pk,
+        )
     KeyedWrite.objects.create(key=key, project_id=current.project_id, result=posted)
 
 
 def _open_requests(current: Conversation, turn: int) -> list[Trigger]:
-    """The assignments and mentions that no earlier turn has answered, the oldest first.
+    """The assignments, mentions and check-ins that no earlier turn has answered, the oldest first.
 
     A turn that is paused, failed or interrupted leaves them to the next one. A stop ends them, also one
     that comes when the turn has paused.
@@ -141,7 +158,7 @@ def _open_requests(current: Conversation, turn: int) -> list[Trigger]:
     # guard: stopped-requests-stay-closed
     last = max(answered, event_log.last_stopped_turn(current.pk))
     found = Trigger.objects.filter(
-        conversation=current, kind__in=COMMENTED_TYPES, turn__gt=last, turn__lte=turn
+        conversation=current, kind__in=REPORTED_TYPES, turn__gt=last, turn__lte=turn
     )
     return list(
         found.select_related(

@@ -1,4 +1,4 @@
-"""Comments that the server posts for an agent: its answers, its refusals and what ended its work."""
+"""What the server writes for an agent on a task or doc: its answers, its refusals and what ended its work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paca.common.errors import PacaError
 from paca.projects.models import ActivityKind, Comment, Doc, Member, Task
 from paca.projects.models.comment import MAX_COMMENT_CHARACTERS
 from paca.projects.permissions import allows
-from paca.projects.services import comments, timeline
+from paca.projects.services import comments, docs, timeline
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,27 @@ def post(
         _withhold(subject, why, by=by, conversation_id=conversation_id)
         return ""
     return str(comment.pk)
+
+
+def append(doc: Doc, text: str, *, heading: str, by: Member, conversation_id: UUID) -> str:
+    """Append a report of the agent to a doc, under a heading; gives the doc's id.
+
+    As for a comment, the permission is asked here, and a refusal is said on the timeline.
+    """
+    if not allows(by, "docs:write"):
+        why = "Its role does not allow to write this doc; that needs docs:write."
+        _withhold(doc, why, by=by, conversation_id=conversation_id)
+        return ""
+    by.acting_in = conversation_id
+    try:
+        with transaction.atomic():
+            docs.append(doc, text=f"## {heading}\n\n{text.strip()}", by=by)
+    except (PacaError, IntegrityError, DataError) as error:
+        logger.exception("report of an agent refused", extra={"member": str(by.pk)})
+        why = error.detail if isinstance(error, PacaError) else "The report could not be stored."
+        _withhold(doc, why, by=by, conversation_id=conversation_id)
+        return ""
+    return str(doc.pk)
 
 
 def _withhold(subject: Task | Doc, why: str, *, by: Member, conversation_id: UUID | None) -> None:

@@ -1,10 +1,19 @@
 """The messages that tell an agent about an assignment, a mention, or a description to write."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
+from paca.conversations.models import CheckIn
 from paca.projects.models import Comment, Doc, Member, Task
 
 MAX_TEXT_CHARACTERS = 50_000
 MAX_QUOTE_CHARACTERS = 2_000
 ANSWER_IS_POSTED = "Your final answer is posted as your comment there."
+READ_ONLY = (
+    "You have read-only tools and can change nothing, neither files nor tasks nor docs. If something should be"
+    " changed, say so in your answer."
+)
+MAY_ACT = "You may act. Change the status of a task only if you have done what the status says."
 
 
 def name_of(subject: Task | Doc) -> str:
@@ -52,6 +61,27 @@ def description_request(task: Task, *, instruction: str, by: Member) -> str:
 def instruction_on(task: Task | None, instruction: str) -> str:
     """The message of ``execute``: the instruction, and the task that it is about."""
     return instruction if task is None else f"{instruction}\n\n{_describe(task)}"
+
+
+def check_in(
+    row: CheckIn, *, at: datetime, tasks: Sequence[Task] = (), by: Member | None = None
+) -> str:
+    """The message of a check-in: its slot in its time zone, what the agent may do, where the report goes, the prompt."""
+    when = f"{at:%A, %d %B %Y, %H:%M} ({row.zone_name})"
+    who = f"{by.name} has started it by hand." if by else "Nobody is watching."
+    subject = row.task or row.doc
+    if subject is None:
+        report = "Your final answer stays in this conversation."
+    elif isinstance(subject, Task):
+        report = f"Your final answer is posted as your comment on {name_of(subject)}."
+    else:
+        report = f"Your final answer is appended to {name_of(subject)}."
+    intro = f'This is your check-in "{row.name}" of {when}. {who} {report}'
+    parts = [intro, MAY_ACT if row.auto_act else READ_ONLY, row.prompt.strip()]
+    if tasks:
+        lines = [f"- {name_of(task)} ({task.status.name})" for task in tasks]
+        parts.append("\n".join(["Your most urgent open tasks:", *lines]))
+    return "\n\n".join(parts)
 
 
 def _describe(subject: Task | Doc) -> str:

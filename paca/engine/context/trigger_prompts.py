@@ -42,12 +42,21 @@ You were started by a program or a schedule, with an instruction.
 assumed.
 - Your final answer is the report: what you did, how you checked it, what is left."""
 
+CHECK_IN = """\
+You look after something at set times, and nobody asked for it just now.
+- Look, and report only what a person should know: what has changed, what is stuck, what is wrong. Name tasks \
+and docs, so that people find them.
+- Is all well? Then say so in one sentence. Do not make work up.
+- Nobody is watching and nobody answers: do not ask, and do not wait for a reply.
+- Your final answer is the report."""
+
 DEFAULTS = {
     "task_assigned": TASK_ASSIGNED,
     "comment_mention": COMMENT_MENTION,
     "chat_message": CHAT_MESSAGE,
     "description_write": DESCRIPTION_WRITE,
     "execute": EXECUTE,
+    "check_in": CHECK_IN,
 }
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from paca.common.errors import PacaError
 from paca.engine.llm.base import ToolSpec
-from paca.engine.tools.base import AnyParsedCall, AnyTool, ParsedCall
+from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ParsedCall
 from paca.engine.tools.bash import Bash
 from paca.engine.tools.coercion import coerce
 from paca.engine.tools.compact import CompactContext
@@ -68,19 +68,33 @@ class BadArguments(PacaError):
     code = "bad_arguments"
 
 
+def changes_something(tool: AnyTool) -> bool:
+    """Whether a call of the tool may change files, the project, or anything else outside of the agent."""
+    # guard: read-only-tools-change-nothing
+    return tool.effect is not Effect.READ_ONLY and not tool.only_thinks
+
+
 class Toolbox:
     """A set of tools with distinct names."""
 
-    def __init__(self, tools: Iterable[AnyTool], *, off: Collection[str] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[AnyTool], *, off: Collection[str] = (), read_only: bool = False
+    ) -> None:
         """``off`` names the tools that are switched off: the model neither sees nor calls them.
 
-        Raises ``ValueError`` if two tools have the same name.
+        With ``read_only`` the same holds for every tool that changes something. Raises ``ValueError`` if two tools
+        have the same name.
         """
+        self._read_only = read_only
         self._tools: dict[str, AnyTool] = {}
         for tool in sorted(tools, key=lambda tool: tool.name):
             if self._tools.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name!r}")
-        self._on = {name: tool for name, tool in self._tools.items() if name not in off}
+        self._on = {
+            name: tool
+            for name, tool in self._tools.items()
+            if name not in off and not (read_only and changes_something(tool))
+        }
         # The specs are part of every request's prefix. A fixed order keeps prompt caches valid.
         self._specs = tuple(_spec(type(tool)) for tool in self._on.values())
         self._schemas = {spec.name: spec.arguments for spec in self._specs}
@@ -114,6 +128,11 @@ class Toolbox:
     def _callable(self, name: str) -> AnyTool:
         tool = self.get(name)
         # guard: tool-that-is-switched-off
+        if name not in self._on and self._read_only and changes_something(tool):
+            raise UnknownTool(
+                f"{name} did not run: you have read-only tools in this conversation. Do not try again; say in your"
+                f" answer what should be changed. {self._list_of_tools()}"
+            )
         if name not in self._on:
             raise UnknownTool(
                 f"{name} did not run: it is switched off in your settings. Do not try again; do without"

@@ -66,6 +66,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "name",
             "prefix",
             "description",
+            "time_zone",
             "limits",
             "created_at",
             "updated_at",
@@ -78,6 +79,12 @@ class ProjectInput(InputSerializer):
     name = serializers.CharField(max_length=100)
     prefix = serializers.CharField(max_length=10, required=False)
     description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
+    time_zone = serializers.CharField(
+        max_length=64,
+        required=False,
+        allow_blank=True,
+        help_text="Hours of check-ins are meant in it, such as Europe/Berlin. Empty: the server's.",
+    )
     limits = ProjectLimitsInput(source="*", required=False)
 
 
@@ -85,6 +92,7 @@ class NewProjectInput(ProjectInput):
     """The input for a new project. The workspace may be left out if the person has only one."""
 
     limits = None  # type: ignore[assignment]  # a new project has none
+    time_zone = None  # type: ignore[assignment]
     workspace_id = serializers.UUIDField(required=False)
 
 

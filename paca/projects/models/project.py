@@ -12,6 +12,7 @@ from django.core.validators import (
 from django.db import models
 
 from paca.accounts.models import User
+from paca.common import time_zones
 from paca.common.models import BaseModel
 from paca.projects.models.workspace import Workspace
 
@@ -48,6 +49,15 @@ class Project(BaseModel):
         help_text="The beginning of the keys of its tasks: PACA gives PACA-1, PACA-2.",
     )
     description = models.TextField(blank=True, validators=[MaxLengthValidator(10_000)])
+    # With a default of the database: processes of an earlier version do not know the column.
+    time_zone = models.CharField(
+        max_length=64,
+        blank=True,
+        db_default="",
+        default="",
+        validators=[time_zones.check],
+        help_text="Hours of check-ins are meant in it, such as Europe/Berlin. Empty: the server's.",
+    )
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,
         blank=True,

@@ -80,6 +80,16 @@ def change(doc: Doc, *, by: Member, **fields: Any) -> Doc:
     return doc
 
 
+@transaction.atomic
+def append(doc: Doc, *, text: str, by: Member) -> Doc:
+    """Add a text at the end of a doc as it is stored now, as a new version.
+
+    Raises ``Invalid`` if the doc gets too long, and ``NotFound`` if it is deleted.
+    """
+    _lock(doc)
+    return change(doc, by=by, text=f"{doc.text.rstrip()}\n\n{text.strip()}\n".lstrip("\n"))
+
+
 def restore_version(doc: Doc, *, number: int, by: Member) -> Doc:
     """Give the doc the title and text of an earlier version, as its newest version.
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from paca.accounts import audit
 from paca.accounts.models import User
 from paca.common import validation
-from paca.projects import permissions
+from paca.projects import permissions, signals
 from paca.projects.models import (
     Member,
     Project,
@@ -25,6 +25,7 @@ CHANGEABLE = (
     "name",
     "prefix",
     "description",
+    "time_zone",
     "limit_month_tokens",
     "limit_month_cost_usd",
 )
@@ -86,13 +87,14 @@ def derive_prefix(workspace: Workspace, name: str) -> str:
 
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change the name, the prefix, the description or the limits of a month.
+    """Change the name, the prefix, the description, the time zone or the limits of a month.
 
     Keys in texts written before a change of the prefix keep the former one. Raises ``Invalid`` if the
     name or the prefix is taken or not valid.
 
     Raises ``TypeError`` for any other field.
     """
+    time_zone = project.time_zone
     for field, value in changes.items():
         if field not in CHANGEABLE:
             raise TypeError(f"a project's {field!r} cannot be changed")
@@ -100,6 +102,8 @@ def change(project: Project, *, by: Member, **changes: Any) -> Project:
     validation.check(project)
     project.save()
     audit.record("project.changed", project, by=by, project_id=project.pk, fields=sorted(changes))
+    if project.time_zone != time_zone:
+        signals.time_zone_changed.send(sender=Project, project=project)
     return project
 
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -34,6 +35,7 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         task_types=_ordered(project.task_types.annotate(task_count=LIVE_TASKS)),
         categories=CATEGORIES,
         month=budget_report.of_month(project),
+        server_time_zone=settings.DEFAULT_TIME_ZONE,
         sprints=sprints,
         open_sprints=[each for each in sprints if each.status != SprintStatus.COMPLETED],
         may_write_project=permissions.allows(member, "projects:write"),
