@@ -1,6 +1,7 @@
 """Limits of what agents do, which ``settings.py`` takes over."""
 
 from paca import env
+from paca.common import time_zones
 
 __all__ = [
     "AGENT_CALLS_PER_HOUR",
@@ -9,6 +10,7 @@ __all__ = [
     "AGENT_MAX_STEPS",
     "COMPACTION_MODEL",
     "CONTEXT_COMPACT_AT",
+    "DEFAULT_TIME_ZONE",
     "TITLE_MODEL",
 ]
 
@@ -60,4 +62,13 @@ TITLE_MODEL = env.text(
     "`provider/model`; or `off`, and the first words of a chat are its title. It is asked with the key of each agent "
     "whose model is of that provider and has no base URL. Other agents use their own model; the parameter "
     "`title_model` of an agent comes first. Empty: each agent's own model.",
+)
+DEFAULT_TIME_ZONE = time_zones.configured(
+    env.text(
+        "DEFAULT_TIME_ZONE",
+        "UTC",
+        meaning="Hours of check-ins are meant in it, such as Europe/Berlin, where neither the check-in nor its project "
+        "names a time zone.",
+    ),
+    variable="DEFAULT_TIME_ZONE",
 )

@@ -231,7 +231,7 @@ class TitleChanged(Event):
 class MessageReceived(Event):
     """A message to the agent. ``client_id`` is the id that the sender gave it.
 
-    ``trigger`` is its cause: chat_message, task_assigned, comment_mention, description_write or execute.
+    ``trigger`` is its cause: chat_message, task_assigned, comment_mention, description_write, execute or check_in.
     Paca has written the text of the other causes from the task, and ``comment_id`` names the comment
     that mentions the agent. ``author`` is the member that has caused it. ``effort`` is quick, standard or
     determined; empty is standard.

@@ -7,7 +7,7 @@ from typing import Any
 
 from paca import env, installation_keys
 from paca.agent_settings import *  # noqa: F403
-from paca.common import csp, logs, time_zones, trusted_proxies
+from paca.common import csp, logs, trusted_proxies
 from paca.common.request_body import MAX_BODY_BYTES
 from paca.keep_settings import *  # noqa: F403
 from paca.model_settings import *  # noqa: F403
@@ -190,15 +190,6 @@ QUESTION_TIMEOUT_SECONDS = env.seconds(
 )
 COMMAND_TIMEOUT_SECONDS = env.seconds(
     "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command is ended after this time."
-)
-DEFAULT_TIME_ZONE = time_zones.configured(
-    env.text(
-        "DEFAULT_TIME_ZONE",
-        "UTC",
-        meaning="Hours of check-ins are meant in it, such as Europe/Berlin, where neither the check-in nor its project "
-        "names a time zone.",
-    ),
-    variable="DEFAULT_TIME_ZONE",
 )
 
 # --- Django -----------------------------------------------------------------------------------------

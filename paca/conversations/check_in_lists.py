@@ -39,6 +39,6 @@ def get(
 def _with_runs(rows: QuerySet[CheckIn], runs: int) -> QuerySet[CheckIn]:
     newest = CheckInRun.objects.select_related("conversation")[:runs]
     related = ("agent__project", "agent__member__role", "task__project", "doc__project")
-    return rows.select_related(*related).prefetch_related(
+    return rows.select_related(*related).prefetch_related(  # type: ignore[no-redef] # declared for readers
         Prefetch("runs", newest, to_attr="newest_runs")
     )

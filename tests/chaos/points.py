@@ -19,7 +19,7 @@ from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
-from paca.conversations.services import person_requests, thread_comments
+from paca.conversations.services import check_in_runs, person_requests, thread_comments
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
@@ -164,6 +164,12 @@ PORTION_POINTS: dict[str, Point] = {
     "portion-claimed": POINTS["claimed"],
     "portion-asked": POINTS["question-stored"],
 }
+# Points around the transaction that takes the slot of a check-in.
+CHECK_IN_POINTS: dict[str, Point] = {
+    "check-in-unstored": Point(check_in_runs, "start", "before"),
+    "check-in-half-stored": Point(check_in_runs, "start", "after"),
+    "check-in-stored": Point(check_in_runs, "take_or_skip", "after"),
+}
 ALL_POINTS = (
     POINTS
     | WRITE_POINTS
@@ -174,6 +180,7 @@ ALL_POINTS = (
     | SWITCH_POINTS
     | LIMIT_POINTS
     | PORTION_POINTS
+    | CHECK_IN_POINTS
 )
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

@@ -267,6 +267,17 @@ def test_retired_agent_and_deleted_project_have_no_slots(desk):
     assert check_in_runs.take(desk.check_in.pk, now) is None
 
 
+def test_run_reads_only_unless_its_check_in_may_act(desk):
+    desk.come()
+    desk.team.run_turn("All is well.")
+    desk.change(auto_act=True)
+    desk.come()
+    first, second = desk.conversations
+    assert (first.reads_only, second.reads_only) == (True, False)
+    first.read_only = None  # as a worker of another version may leave it
+    assert first.reads_only
+
+
 # --- reports --------------------------------------------------------------------------------------
 
 

@@ -45,6 +45,7 @@ QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
+CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 MODEL_KEYS = "tests/agents/test_model_keys.py"
 MODEL_SETTINGS = "tests/agents/test_model_settings.py"
@@ -1013,5 +1014,46 @@ MUTANTS = (
         "custom-tools-gone-block-no-setting",
         never,
         ("tests/flows/test_custom_tools.py",),
+    ),
+        "missed-slots-are-not-piled-up",
+        removed,
+        ("tests/conversations/test_check_in_slots.py::test_missed_slots_become_one",),
+    ),
+    Mutant(
+        "check-in-of-the-project",
+        without_keyword("agent__project"),
+        ("tests/security/test_access_matrix.py",),
+    ),
+    Mutant(
+        "check-in-reads-only",
+        value("False"),
+        (f"{CHECK_INS}::test_run_reads_only_unless_its_check_in_may_act",),
+    ),
+    Mutant(
+        "slot-is-taken-once",
+        without_keyword("next_at"),
+        (f"{CHECK_INS}::test_row_that_was_read_before_another_worker_took_the_slot_takes_nothing",),
+    ),
+    Mutant(
+        "late-slot-outside-of-the-active-hours",
+        never,
+        (f"{CHECK_INS}::test_late_slot_outside_of_the_active_hours_does_not_run",),
+    ),
+    Mutant(
+        "check-in-waits-for-the-former-one",
+        never,
+        (f"{CHECK_INS}::test_slot_is_skipped_while_the_former_run_is_not_finished",),
+    ),
+    Mutant(
+        "check-in-reports-in-its-project",
+        never,
+        (f"{CHECK_INS}::test_report_goes_to_no_other_project",),
+    ),
+    Mutant(
+        "read-only-tools-change-nothing",
+        value("False"),
+        (
+            "tests/engine/tools/test_registry.py::test_read_only_toolbox_refuses_and_hides_each_tool_that_changes_something",
+        ),
     ),
 )

@@ -176,7 +176,6 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"DELETE {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/":
                                        (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
-    # The one that runs it second is told that it runs, if the first one's run stays.
     f"POST {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/run/":
                                        (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/runs/":

@@ -27,6 +27,25 @@ UNKNOWN = ({"nonsense": 1}, "nonsense", "There is no such field.")
 TABLE: dict[str, list[tuple[Any, str, str]]] = {
     f"PATCH {A}skills/{{skill_id}}/": [UNKNOWN, ({"enabled": "maybe"}, "enabled", "valid boolean")],
     f"POST {A}skills/": [UNKNOWN, ({}, "content", REQUIRED), ({"template": ""}, "template", BLANK)],
+    f"POST {A}check-ins/": [
+        ({"name": "a", "prompt": "b", **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ({}, "prompt", REQUIRED),
+        ({"name": "a", "prompt": "b"}, "every_minutes", "either an interval or hours"),
+    ],
+    f"PATCH {A}check-ins/{{check_in_id}}/": [
+        UNKNOWN,
+        ({"every_minutes": 1}, "every_minutes", "greater than or equal to 5"),
+        ({"daily_at": "09:00"}, "daily_at", "Expected a list"),
+        ({"daily_at": ["nine"], "every_minutes": None}, "daily_at", "such as 09:30"),
+        ({"weekdays": [0]}, "weekdays.0", "greater than or equal to 1"),
+        ({"active_from": "25:00"}, "active_from", "wrong format"),
+        ({"time_zone": "Mars/Base"}, "time_zone", "no such time zone"),
+        ({"report_to": {}}, "report_to.doc", "either a task or a doc"),
+        ({"report_to": {"task": "PACA-1"}}, "report_to.task", "valid integer"),
+        ({"prompt": "a\0"}, "prompt", "Null characters"),
+        ({"auto_act": "maybe"}, "auto_act", "valid boolean"),
+    ],
+    f"POST {A}check-ins/{{check_in_id}}/run/": [UNKNOWN, ([], "body", "Expected a dictionary")],
     f"POST {A}execute/": [
         ({}, "instruction", REQUIRED),
         ({"instruction": ""}, "instruction", NO_TEXT),

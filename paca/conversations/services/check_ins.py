@@ -124,7 +124,9 @@ def run_now(check_in: CheckIn, *, by: Member) -> CheckInRun:
         raise CheckInBusy
     if check_in_runs.report_is_deleted(check_in):
         raise SubjectDeleted
-    return check_in_runs.start(check_in, slot=None, now=timezone.now(), by=by)
+    run = check_in_runs.start(check_in, slot=None, now=timezone.now(), by=by)
+    run.refresh_from_db()  # its conversation is queued now
+    return run
 
 
 @transaction.atomic

@@ -21,7 +21,7 @@ from paca.engine.llm import registry as llm_registry
 from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
-from paca.web import page_urls
+from paca.web import check_in_rows, page_urls
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
@@ -39,6 +39,7 @@ SECTIONS = (
     ("approval", "Approval", "shield"),
     ("sandbox", "Sandbox", "box"),
     ("git", "Git", "git-branch"),
+    ("check-ins", "Check-ins", "clock"),
     ("changes", "Changes", "history"),
 )
 APPROVALS = (
@@ -109,6 +110,8 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         default_verification=DEFAULT_VERIFICATION,
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),
+        **check_in_rows.context(agent),
+        may_run=permissions.allows(member, "conversations:write"),
         preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),
         changes=_changes(agent),
     )

@@ -224,6 +224,19 @@ def test_toolbox_parses_or_explains_any_arguments(name: str, arguments: Any):
     assert text.startswith(f"{name} did not run: ") if parsed is None else len(text) <= 120
 
 
+def test_read_only_toolbox_refuses_and_hides_each_tool_that_changes_something():
+    toolbox = Toolbox(workspace_tools(), read_only=True)
+    assert [spec.name for spec in toolbox.specs()] == [
+        *("compact_context", "git_diff", "git_log", "git_status", "list_directory"),
+        *("read_file", "search_files", "think", "write_todo_list"),
+    ]
+    for name in ("bash", "edit_file", "write_file"):
+        with pytest.raises(UnknownTool, match=f"{name} did not run: you have read-only tools"):
+            toolbox.parse(name, {})
+        assert "read-only" in toolbox.explain_unreadable(name, "Cut off.")
+        assert toolbox.get(name).name == name
+
+
 def test_tool_that_is_switched_off_is_refused_and_not_shown():
     toolbox = Toolbox(workspace_tools(), off={"bash", "think"})
     shown = [spec.name for spec in toolbox.specs()]

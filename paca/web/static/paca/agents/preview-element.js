@@ -8,7 +8,7 @@ import { visible } from "../core/terminal.js";
 const TONES = 6;
 const CAUSES = [
   ["chat_message", "In a chat"], ["task_assigned", "Task assigned"], ["comment_mention", "Mentioned"],
-  ["description_write", "Description"], ["execute", "Started by a program"],
+  ["description_write", "Description"], ["execute", "Started by a program"], ["check_in", "Check-in"],
 ];
 
 export class PacaPreview extends PacaElement {

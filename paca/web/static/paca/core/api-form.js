@@ -12,9 +12,11 @@ import { noteFocus, refocus } from "./refocus.js";
 
 const READERS = new Map([
   ["optional", (field) => field.value.trim() || undefined], // an empty field is not sent
+  ["null", (field) => field.value || null],
   ["number", (field) => (field.value === "" ? null : Number(field.value))],
   ["checkbox", (field) => field.checked],
   ["json", (field) => (field.value.trim() ? JSON.parse(field.value) : {})],
+  ["words", (field) => field.value.split(/[\s,;]+/).filter(Boolean)],
   ["lines", (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean)],
 ]);
 
@@ -52,9 +54,10 @@ function inWords(field, value) {
 function rebase(field, now) {
   const { value, checked } = field;
   if (field.tagName === "SELECT") for (const option of field.options) option.defaultSelected = option.value === String(now);
-  else if (field.dataset.list !== undefined) field.defaultChecked = now.includes(field.value);
+  else if (field.dataset.list !== undefined) field.defaultChecked = now.map(String).includes(field.value);
   else if (field.type === "checkbox") field.defaultChecked = now;
   else if (field.dataset.read === "lines") field.defaultValue = now.join("\n");
+  else if (field.dataset.read === "words") field.defaultValue = now.join(", ");
   else if (field.dataset.read === "json") field.defaultValue = JSON.stringify(now, null, 2);
   else if (field.type !== "radio") field.defaultValue = now ?? "";
   if (field.type === "checkbox") field.checked = checked;
@@ -62,7 +65,7 @@ function rebase(field, now) {
 }
 
 function isSame(one, other) {
-  const [first, second] = [one, other].map((value) => (Array.isArray(value) ? [...value].sort() : value));
+  const [first, second] = [one, other].map((value) => (Array.isArray(value) ? value.map(String).sort() : value));
   return JSON.stringify(first) === JSON.stringify(second);
 }
 
