@@ -1015,6 +1015,7 @@ MUTANTS = (
         never,
         ("tests/flows/test_custom_tools.py",),
     ),
+    Mutant(
         "missed-slots-are-not-piled-up",
         removed,
         ("tests/conversations/test_check_in_slots.py::test_missed_slots_become_one",),
