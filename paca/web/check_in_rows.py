@@ -22,21 +22,34 @@ SUGGESTED = {
 }
 
 
-def context(agent: Agent) -> dict[str, Any]:
+def context(agent: Agent, *, may_read_docs: bool) -> dict[str, Any]:
     """What the section of check-ins needs: the rows with their history, docs to report to, and a suggestion."""
+    docs = _docs(agent) if may_read_docs else []
     new = CheckIn(agent=agent, **SUGGESTED)
     rows = list(check_in_lists.of_agent(agent, runs=check_in_lists.SHOWN_RUNS))
     for row in (new, *rows):
         row.key = "new" if row is new else str(row.pk)  # type: ignore[attr-defined]
         row.times = times_of(row)  # type: ignore[attr-defined]
-    docs = Doc.objects.filter(project=agent.project, deleted_at=None).order_by("title", "pk")
+        row.docs = _with_own(row, docs)  # type: ignore[attr-defined]
     return {
         "check_ins": rows,
         "new_check_in": new,
         "weekdays": WEEKDAYS,
-        "docs": docs.only("id", "title")[:MAX_DOCS],
         "inherited_zone": agent.project.time_zone or settings.DEFAULT_TIME_ZONE,
     }
+
+
+def _docs(agent: Agent) -> list[Doc]:
+    found = Doc.objects.filter(project=agent.project, deleted_at=None).order_by("title", "pk")
+    return list(found.only("id", "title")[:MAX_DOCS])
+
+
+def _with_own(row: CheckIn, docs: list[Doc]) -> list[Doc]:
+    """The docs to choose from, with that of the check-in: a form that lacked it would take the report away."""
+    own = row.doc
+    if own is None or own.deleted_at is not None or own in docs:
+        return docs
+    return [own, *docs]
 
 
 def times_of(row: CheckIn) -> str:

@@ -7,6 +7,8 @@ import pytest
 from paca.conversations import deletion
 from paca.conversations.models import CheckIn
 from paca.conversations.services import check_ins
+from paca.projects.services import docs
+from paca.web import check_in_rows
 from tests.conversations.check_in_desk import CheckInDesk
 
 pytestmark = pytest.mark.django_db
@@ -99,3 +101,24 @@ def test_page_shows_times_history_and_a_form_that_can_be_added_as_it_is(desk, cl
     html = client.get(address).content.decode()
     assert "No check-ins yet" in html
     assert "Morning look at the board" in html
+
+
+def test_form_keeps_a_doc_that_is_not_among_those_to_choose_from(desk, monkeypatch):
+    """Saved without it, the form would take the report away."""
+    doc = docs.create(desk.team.world.project, by=desk.team.ada, title="Zoo of reports")
+    desk.change(doc=doc)
+    monkeypatch.setattr(check_in_rows, "MAX_DOCS", 0)
+    (row,) = check_in_rows.context(desk.agent, may_read_docs=True)["check_ins"]
+    assert row.docs == [doc]
+    docs.delete(doc, by=desk.team.ada)
+    (row,) = check_in_rows.context(desk.agent, may_read_docs=True)["check_ins"]
+    assert row.docs == []
+
+
+def test_titles_of_docs_are_shown_only_to_those_who_may_read_them(desk):
+    docs.create(desk.team.world.project, by=desk.team.ada, title="Salaries")
+    shown = [
+        len(check_in_rows.context(desk.agent, may_read_docs=may)["new_check_in"].docs)
+        for may in (True, False)
+    ]
+    assert shown == [1, 0]

@@ -15,6 +15,7 @@ from django.utils import timezone
 from paca import events
 from paca.accounts.models import AuditEntry
 from paca.agents import services as agents
+from paca.agents.models import Agent
 from paca.common.errors import Invalid
 from paca.conversations import services as conversations
 from paca.conversations.models import CheckIn, CheckInRun, Conversation, ModelCall, Trigger
@@ -250,6 +251,26 @@ def test_slot_that_cannot_be_started_says_so_and_does_not_hold_up_others(desk, m
     assert other.runs.get().outcome == "started"
 
 
+def test_check_in_that_can_be_neither_started_nor_skipped_does_not_stay_in_front(desk):
+    slot = desk.next_at
+    CheckIn.objects.filter(pk=desk.check_in.pk).update(time_zone="Gone/Zone")
+    check_in_runs.take_due(slot)
+    assert (desk.next_at, desk.runs) == (slot + check_in_runs.GRACE, [])
+
+
+def test_slot_that_a_change_plans_again_does_not_run_again(desk):
+    """A worker whose clock is ahead has taken it before the change."""
+    slot = desk.next_at
+    desk.come()
+    desk.team.run_turn("All is well.")
+    CheckIn.objects.filter(pk=desk.check_in.pk).update(next_at=slot)
+    desk.come()
+    assert (desk.outcomes, desk.next_at) == ([("ran", 1)], slot + timedelta(hours=1))
+    CheckIn.objects.filter(pk=desk.check_in.pk).update(next_at=slot)
+    check_in_runs.take_due(slot + timedelta(minutes=61))  # missed by the clock of this worker
+    assert desk.outcomes == [("ran", 1), ("ran", 1)]
+
+
 def test_history_keeps_its_newest_entries(desk, monkeypatch):
     monkeypatch.setattr(check_in_runs, "KEPT_RUNS", 3)
     for _ in range(5):
@@ -268,12 +289,14 @@ def test_retired_agent_and_deleted_project_have_no_slots(desk):
 
 
 def test_run_reads_only_unless_its_check_in_may_act(desk):
+    Agent.objects.filter(pk=desk.agent.pk).update(plan_mode=True)
     desk.come()
     desk.team.run_turn("All is well.")
     desk.change(auto_act=True)
     desk.come()
     first, second = desk.conversations
     assert (first.reads_only, second.reads_only) == (True, False)
+    assert (bool(first.plan_mode), second.plan_mode) == (False, True)
     first.read_only = None  # as a worker of another version may leave it
     assert first.reads_only
 

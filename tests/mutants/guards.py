@@ -1036,6 +1036,11 @@ MUTANTS = (
         (f"{CHECK_INS}::test_row_that_was_read_before_another_worker_took_the_slot_takes_nothing",),
     ),
     Mutant(
+        "slot-that-is-planned-again",
+        never,
+        (f"{CHECK_INS}::test_slot_that_a_change_plans_again_does_not_run_again",),
+    ),
+    Mutant(
         "late-slot-outside-of-the-active-hours",
         never,
         (f"{CHECK_INS}::test_late_slot_outside_of_the_active_hours_does_not_run",),

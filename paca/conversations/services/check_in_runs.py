@@ -64,23 +64,26 @@ def take_due(now: datetime) -> datetime | None:
 def take_or_skip(check_in_id: UUID, now: datetime) -> None:
     """Take the slot of one check-in. If that fails, however it fails, the slot is skipped with the reason.
 
-    While the database is out of reach it stays due.
+    While the database is out of reach it stays due. If it cannot be skipped either, it is looked at again later:
+    slots that stay due stand before those of other check-ins.
     """
-    with tolerated("check-in", check_in=str(check_in_id)):
-        try:
-            take(check_in_id, now)
-        except database_errors.UNAVAILABLE_ERRORS:
-            logger.warning("check-in stays due", extra={"check_in": str(check_in_id)})
-        return
-    with tolerated("skip of a check-in", check_in=str(check_in_id)):
-        take(check_in_id, now, failed=True)
+    for failed in (False, True):
+        with tolerated("check-in", check_in=str(check_in_id)):
+            try:
+                take(check_in_id, now, failed=failed)
+            except database_errors.UNAVAILABLE_ERRORS:
+                logger.warning("check-in stays due", extra={"check_in": str(check_in_id)})
+            return
+    with tolerated("delay of a check-in", check_in=str(check_in_id)):
+        stuck = CheckIn.objects.filter(pk=check_in_id, next_at__lte=now)
+        stuck.update(next_at=now + GRACE)
 
 
 @transaction.atomic
 def take(check_in_id: UUID, now: datetime, *, failed: bool = False) -> CheckInRun | None:
     """Take the slot of a check-in that is due at ``now``, and start its run or store why not.
 
-    Gives what became of it; None if another worker has taken it. ``failed``: a try has failed, so it is skipped.
+    Gives what became of it; None if it was taken already. ``failed``: a try has failed, so it is skipped.
     """
     agents = Agent.objects.filter(check_ins=check_in_id)
     for agent in agents.only("pk"):
@@ -95,6 +98,10 @@ def take(check_in_id: UUID, now: datetime, *, failed: bool = False) -> CheckInRu
     mine = CheckIn.objects.filter(pk=check_in_id, next_at=check_in.next_at)
     if not mine.update(next_at=slot.following):
         return None
+    # A worker whose clock is ahead took it, and then a change of the times planned it again.
+    # guard: slot-that-is-planned-again
+    if check_in.runs.filter(slot_at=slot.slot).exists():
+        return None
     _record_missed(check_in, slot)
     reason = SkipReason.FAILED if failed else _reason_to_skip(check_in, slot.slot, now)
     if reason is not None:
@@ -108,7 +115,9 @@ def start(
     """Store the conversation of a run with its message, for a slot or by hand. The agent's row is locked."""
     subject = check_in.task or check_in.doc
     kind = TriggerType.CHECK_IN
-    current = assignments.create(check_in.agent, kind, by=by, subject=subject)
+    # A plan is for work that changes something, and nobody is there to approve one.
+    plan = None if check_in.auto_act else False
+    current = assignments.create(check_in.agent, kind, by=by, subject=subject, plan=plan)
     current.read_only = not check_in.auto_act
     current.save(update_fields=["read_only", "updated_at"])
     if subject is not None:
@@ -210,6 +219,9 @@ def _record_skip(
     check_in: CheckIn, reason: SkipReason, slot: datetime, *, count: int = 1
 ) -> CheckInRun:
     """Store why a slot did not run. Skips for the same reason in a row are one entry with their number."""
+    known = check_in.runs.filter(slot_at=slot).first()
+    if known is not None:
+        return known
     newest = check_in.runs.first()
     if newest is not None and newest.reason == reason:
         check_in.runs.filter(pk=newest.pk).update(slot_at=slot, count=F("count") + count)

@@ -110,7 +110,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         default_verification=DEFAULT_VERIFICATION,
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),
-        **check_in_rows.context(agent),
+        **check_in_rows.context(agent, may_read_docs=permissions.allows(member, "docs:read")),
         may_run=permissions.allows(member, "conversations:write"),
         preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),
         changes=_changes(agent),
