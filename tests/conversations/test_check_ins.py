@@ -264,7 +264,7 @@ def test_slot_that_a_change_plans_again_does_not_run_again(desk):
     desk.come()
     desk.team.run_turn("All is well.")
     CheckIn.objects.filter(pk=desk.check_in.pk).update(next_at=slot)
-    desk.come()
+    assert check_in_runs.take(desk.check_in.pk, slot) is None
     assert (desk.outcomes, desk.next_at) == ([("ran", 1)], slot + timedelta(hours=1))
     CheckIn.objects.filter(pk=desk.check_in.pk).update(next_at=slot)
     check_in_runs.take_due(slot + timedelta(minutes=61))  # missed by the clock of this worker
