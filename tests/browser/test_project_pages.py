@@ -109,18 +109,19 @@ def test_agent_is_hired_from_a_template_and_its_settings_are_changed(
 def test_skill_is_added_and_deleted(project: Page) -> None:
     go(project, "a")
     project.get_by_role("link", name="Settings of Guide").click()
-    project.get_by_text("Add a skill").click()
-    project.get_by_label("Name", exact=True).last.fill("house-style")
-    project.get_by_label("When to use it").last.fill("Before anything is written.")
-    project.get_by_label("Text").last.fill("Write short sentences.")
-    project.get_by_label("Keywords").last.fill("style\nwording")
-    project.get_by_role("button", name="Add the skill").click()
-    added = project.locator("#skills details").filter(has_text="house-style")
+    skills = project.locator("#skills")
+    skills.get_by_text("Add a skill").click()
+    skills.get_by_label("Name", exact=True).last.fill("house-style")
+    skills.get_by_label("When to use it").last.fill("Before anything is written.")
+    skills.get_by_label("Text").last.fill("Write short sentences.")
+    skills.get_by_label("Keywords").last.fill("style\nwording")
+    skills.get_by_role("button", name="Add the skill").click()
+    added = skills.locator("details").filter(has_text="house-style")
     added.locator("summary").click()
     expect(added.get_by_label("Keywords")).to_have_value(re.compile("style\nwording"))
     added.get_by_role("button", name="Delete").click()
     project.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(project.locator("#skills")).not_to_contain_text("house-style")
+    expect(skills).not_to_contain_text("house-style")
 
 
 def test_status_is_added_ordered_and_deleted_and_a_sprint_is_run(project: Page) -> None:
