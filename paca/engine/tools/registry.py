@@ -128,16 +128,8 @@ class Toolbox:
     def _callable(self, name: str) -> AnyTool:
         tool = self.get(name)
         # guard: tool-that-is-switched-off
-        if name not in self._on and self._read_only and changes_something(tool):
-            raise UnknownTool(
-                f"{name} did not run: you have read-only tools in this conversation. Do not try again; say in your"
-                f" answer what should be changed. {self._list_of_tools()}"
-            )
         if name not in self._on:
-            raise UnknownTool(
-                f"{name} did not run: it is switched off in your settings. Do not try again; do without"
-                f" it, or say what you would need it for. {self._list_of_tools()}"
-            )
+            raise UnknownTool(self._switched_off_message(tool))
         return tool
 
     def parse(self, tool_name: str, arguments: Any) -> AnyParsedCall:
@@ -188,6 +180,19 @@ class Toolbox:
             }
             for spec, tool in zip(self._specs, self._on.values(), strict=True)
         ]
+
+    def _switched_off_message(self, tool: AnyTool) -> str:
+        if self._read_only and changes_something(tool):
+            why = (
+                "you have read-only tools in this conversation. Do not try again; say in your answer what should be"
+                " changed."
+            )
+        else:
+            why = (
+                "it is switched off in your settings. Do not try again; do without it, or say what you would need it"
+                " for."
+            )
+        return f"{tool.name} did not run: {why} {self._list_of_tools()}"
 
     def _unknown_tool_message(self, name: str) -> str:
         asked = name.lower()
