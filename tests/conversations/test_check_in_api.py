@@ -10,6 +10,8 @@ from paca.conversations.services import check_ins
 from paca.projects.services import docs
 from paca.web import check_in_rows
 from tests.conversations.check_in_desk import CheckInDesk
+from tests.support.api import Api
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +55,17 @@ def test_check_in_is_made_changed_run_and_deleted_over_the_api(desk):
     assert desk.team.api.get(f"{url}runs/").json()["results"] == [shown["last_run"]]
     assert desk.team.api.delete(url).status_code == 204
     assert desk.team.api.get(url).status_code == 404
+
+
+def test_check_in_is_not_found_in_another_project(desk):
+    other = make_world("Pier")
+    url = f"/projects/{other.project.pk}/agents/{desk.agent.pk}/check-ins/{desk.check_in.pk}/"
+    api = Api(other.user)
+    assert api.get(url).status_code == 404
+    assert api.get(f"{url}runs/").status_code == 404
+    assert api.post(f"{url}run/", {}).status_code == 404
+    assert api.delete(url).status_code == 404
+    assert desk.team.api.get(desk.one_url).status_code == 200
 
 
 def test_change_of_a_row_that_was_changed_meanwhile_is_refused(desk):

@@ -85,15 +85,17 @@ def test_same_slot_is_not_taken_again(desk):
 def test_row_that_was_read_before_another_worker_took_the_slot_takes_nothing(desk, monkeypatch):
     """The other worker commits between the read and the update, as without the agent's lock."""
     now, due_slot = desk.next_at + timedelta(seconds=1), check_in_runs.check_in_slots.due_slot
+    moved = now + timedelta(days=3)
 
     def taken_meanwhile(*args: Any) -> Any:
         monkeypatch.setattr(check_in_runs.check_in_slots, "due_slot", due_slot)
         assert check_in_runs.take(desk.check_in.pk, now) is not None
+        CheckIn.objects.update(next_at=moved)  # and a person changes the times
         return due_slot(*args)
 
     monkeypatch.setattr(check_in_runs.check_in_slots, "due_slot", taken_meanwhile)
     assert check_in_runs.take(desk.check_in.pk, now) is None
-    assert len(desk.conversations) == 1
+    assert (len(desk.conversations), desk.next_at) == (1, moved)
 
 
 def test_database_refuses_a_second_entry_of_a_slot(desk):

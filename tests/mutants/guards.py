@@ -1023,7 +1023,9 @@ MUTANTS = (
     Mutant(
         "check-in-of-the-project",
         without_keyword("agent__project"),
-        ("tests/security/test_access_matrix.py",),
+        (
+            "tests/conversations/test_check_in_api.py::test_check_in_is_not_found_in_another_project",
+        ),
     ),
     Mutant(
         "check-in-reads-only",
