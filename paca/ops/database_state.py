@@ -35,7 +35,7 @@ def read_migration_state() -> MigrationState:
     try:
         # Opening an SQLite file that does not exist would create it.
         if not database_check.exists():
-            return MigrationState(applied=0, pending=len(MigrationLoader(None).disk_migrations))
+            return MigrationState(applied=0, pending=len(MigrationLoader(None).graph.nodes))
         return _read()
     except (DatabaseError, OSError) as error:
         raise ConfigurationError(
@@ -66,7 +66,7 @@ def _read() -> MigrationState:
             f"the database {database_check.display_name()} was used by a newer Paca ({unknown[-1]} is unknown here).",
             next_step="update the code (git pull), or restore a backup from before the update.",
         )
-    missing = set(loader.disk_migrations) - set(loader.applied_migrations)
+    missing = set(loader.graph.nodes) - set(loader.applied_migrations)
     if missing and not database_check.may_create_tables():
         user = connection.settings_dict["USER"]
         raise ConfigurationError(

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0002_text_tool_calls"),
-        ("projects", "0002_agents_are_members"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0007_agents_have_chosen_tools"),
-        ("projects", "0010_projects_have_budgets"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0011_conversations_begin_in_plan_mode"),
-        ("projects", "0011_members_may_approve"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [
