@@ -11,6 +11,7 @@ from paca.common import csp, logs, trusted_proxies
 from paca.common.request_body import MAX_BODY_BYTES
 from paca.keep_settings import *  # noqa: F403
 from paca.model_settings import *  # noqa: F403
+from paca.schema_settings import *  # noqa: F403
 from paca.telemetry_settings import *  # noqa: F403
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -330,27 +331,6 @@ REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "paca_"}
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 - the name of a model
 # Our token table replaces Knox's own, without which Knox's migrations cannot run.
 MIGRATION_MODULES = {"knox": None}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Paca",
-    "VERSION": "1",
-    "SCHEMA_PATH_PREFIX": "/api/v1",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "paca.accounts.api.schema.add_error_responses",
-    ],
-    "ENUM_NAME_OVERRIDES": {
-        "ActivityKind": "paca.projects.models.ActivityKind",
-        "AgentStatus": "paca.agents.models.AgentStatus",
-        "ConversationStatus": "paca.conversations.models.ConversationStatus",
-        "MemberKind": "paca.projects.models.Member.Kind",
-        "PersonRequestKind": "paca.conversations.models.RequestKind",
-        "PersonRequestState": "paca.conversations.models.RequestState",
-        "SprintStatus": "paca.projects.models.SprintStatus",
-    },
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-}
 # People sign in with a username and a password. There is no sign-up: an admin creates the accounts.
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_ENABLED = False

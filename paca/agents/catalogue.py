@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from paca.agents import skill_document
+from paca.agents.models.choices import AgentCategory
 from paca.agents.skill_document import SkillDocument
 from paca.common.errors import Invalid
 
@@ -18,13 +19,14 @@ SKILL_TEMPLATES = ("po-assistant", "ba", "developer", "manual-tester")
 class AgentType:
     """A template of an agent: what its settings are at first. ``skills`` are slugs of skill templates.
 
-    A ``preset`` has a prompt and no skills; the others are personas.
+    A ``preset`` has a prompt and no skills.
     """
 
     slug: str
     name: str
     description: str
     system_prompt: str
+    category: AgentCategory
     skills: tuple[str, ...] = ()
 
     @property
@@ -61,14 +63,25 @@ can repeat them. Test against the acceptance criteria first, then beyond them. R
 what you suppose, and do not repair anything yourself."""
 
 AGENT_TYPES = (
-    AgentType("coding", "Coding", "Reads, writes and tests code.", CODING_PROMPT),
-    AgentType("work", "Work", "Researches, writes and calculates.", WORK_PROMPT),
-    AgentType("own", "Own prompt", "Begins without a prompt; you write it.", ""),
+    AgentType(
+        "coding",
+        "Coding",
+        "Reads, writes and tests code.",
+        CODING_PROMPT,
+        AgentCategory.ENGINEERING,
+    ),
+    AgentType(
+        "work", "Work", "Researches, writes and calculates.", WORK_PROMPT, AgentCategory.ASSISTANT
+    ),
+    AgentType(
+        "own", "Own prompt", "Begins without a prompt; you write it.", "", AgentCategory.CUSTOM
+    ),
     AgentType(
         "po-assistant",
         "Product owner's assistant",
         "Writes acceptance criteria, grooms the backlog and sketches roadmaps.",
         PO_PROMPT,
+        AgentCategory.PRODUCT,
         ("po-assistant",),
     ),
     AgentType(
@@ -76,6 +89,7 @@ AGENT_TYPES = (
         "Business analyst",
         "Collects requirements, writes functional specs and finds gaps.",
         BA_PROMPT,
+        AgentCategory.PRODUCT,
         ("ba",),
     ),
     AgentType(
@@ -83,6 +97,7 @@ AGENT_TYPES = (
         "Developer",
         "Implements tasks, fixes bugs and writes tests.",
         DEVELOPER_PROMPT,
+        AgentCategory.ENGINEERING,
         ("developer",),
     ),
     AgentType(
@@ -90,6 +105,7 @@ AGENT_TYPES = (
         "Manual tester",
         "Writes test cases and plans, and reports defects.",
         TESTER_PROMPT,
+        AgentCategory.QUALITY,
         ("manual-tester",),
     ),
 )
@@ -116,6 +132,12 @@ def skill_template(slug: str) -> SkillDocument:
         if template.name == slug:
             return template
     raise UnknownTemplate(f"There is no such template. There are {', '.join(SKILL_TEMPLATES)}.")
+
+
+def category_of(type_slug: str) -> AgentCategory:
+    """The category that agents of this type are sorted into at first. A type that has no template is custom."""
+    found = (each.category for each in AGENT_TYPES if each.slug == type_slug)
+    return next(found, AgentCategory.CUSTOM)
 
 
 def agent_type(slug: str) -> AgentType:

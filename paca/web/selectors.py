@@ -4,9 +4,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from paca.accounts.models import User
+from paca.agents import catalogue
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation
 from paca.projects import notification_lists
@@ -16,6 +18,9 @@ from paca.web import labels
 SHOWN_STATUSES = ("running", "waiting", "queued")
 MAX_ACTIVE_SHOWN = 8
 MAX_PROJECTS_SHOWN = 12
+MAX_AGENTS_NAMED = 200
+OWN_PROMPT = "own"  # the type without a template says nothing of the agent
+TYPE_NAMES = {each.slug: each.name for each in catalogue.AGENT_TYPES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,14 @@ class AgentRow:
     conversations: int
     current: Conversation | None
 
+    @property
+    def kind(self) -> str:
+        """The name of its type, or the category if it has none."""
+        kind = self.agent.agent_type
+        if kind == OWN_PROMPT or not kind:
+            return str(self.agent.get_category_display())
+        return TYPE_NAMES.get(kind, kind)
+
 
 def active_conversations(project: Project) -> QuerySet[Conversation]:
     """Queued, running and waiting conversations, newest first."""
@@ -36,14 +49,22 @@ def active_conversations(project: Project) -> QuerySet[Conversation]:
 
 def agents(project: Project) -> list[AgentRow]:
     """Every agent that is not retired, ordered by name."""
-    counted = Count("conversations", filter=Q(conversations__deleted_at__isnull=True))
-    found = Agent.objects.for_project(project).annotate(conversation_count=counted)
-    found = found.order_by("name", "id")  # an aggregate query ignores the model's default ordering
+    return agent_rows(project, Agent.objects.for_project(project).order_by("name", "id"))
+
+
+def agent_rows(project: Project, found: QuerySet[Agent]) -> list[AgentRow]:
+    """A row for each of these agents of the project, in two queries."""
+    # Counted in a subquery: with an aggregate the database would group by every column of an agent.
+    mine = Conversation.objects.filter(agent=OuterRef("pk"), deleted_at=None).order_by()
+    counted = mine.values("agent").annotate(n=Count("pk")).values("n")
+    shown = list(found.annotate(conversation_count=Coalesce(Subquery(counted), 0)))
     current: dict[Any, list[Conversation]] = defaultdict(list)
     active = Conversation.objects.for_project(project).filter(status__in=SHOWN_STATUSES)
+    if len(shown) <= MAX_AGENTS_NAMED:
+        active = active.filter(agent__in=[agent.pk for agent in shown])
     for conversation in active.select_related("agent").with_agent_load().newest_first():
         current[conversation.agent_id].append(conversation)
-    return [_agent_row(agent, current[agent.id]) for agent in found]
+    return [_agent_row(agent, current[agent.id]) for agent in shown]
 
 
 def _agent_row(agent: Any, active: list[Conversation]) -> AgentRow:

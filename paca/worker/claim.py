@@ -111,7 +111,7 @@ def _with_turn(claimed: Claimed, cached: CachedHistory) -> Claimed:
 
 
 def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
-    """Claim up to ``limit`` conversations that wait for a worker, the longest waiting first.
+    """Claim up to ``limit`` conversations that wait for a worker, in the order of ``claimable``.
 
     A conversation whose rows do not allow the claim is logged and skipped. Raises ``DatabaseError`` if the
     database fails before the first claim; if it fails later, gives those that are claimed already.
@@ -136,7 +136,8 @@ def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
 
 
 def claimable() -> QuerySet[Conversation]:
-    """Conversations that a worker can claim now, the longest waiting first.
+    """Conversations that a worker can claim now: those of agents with a higher priority first, then the
+    longest waiting.
 
     Queued conversations of an agent that is paused or at its limit are left out, so that they do not
     hide those of other agents. So are those that a person has decided on and that find no place, unless they were
@@ -152,7 +153,8 @@ def claimable() -> QuerySet[Conversation]:
     has_place = _has_place_beside(active.exclude(_DECIDED)) | Exists(stop.order_by())
     # guard: decided-work-hides-no-other-work
     runs = Q(status__in=ACTIVE_STATUSES) & (~_DECIDED | has_place)
-    return _claimable().filter(waits | runs).order_by("updated_at")
+    # guard: higher-priority-begins-first
+    return _claimable().filter(waits | runs).order_by("-agent__priority", "updated_at")
 
 
 # Goes on after a wait for a person, and has no worker yet.

@@ -16,7 +16,7 @@ from paca.worker import model_profiles
 
 ROOT = Path(paca.__file__).parent
 # Pages and the API show these settings; conversations do not use them.
-SHOWN_ONLY = {"handle"}
+SHOWN_ONLY = {"handle", "agent_type", "category", "tags"}
 
 
 def source(*folders: str) -> str:

@@ -307,13 +307,16 @@ def test_given_settings_of_an_agent_win_over_those_of_its_type(world: World, api
     assert made["prompts"]["system"] == "Mine."
 
 
-def test_unknown_type_makes_no_agent_and_a_type_cannot_be_changed(world: World, api: Api) -> None:
+def test_unknown_type_makes_no_agent_and_a_later_type_changes_no_prompt(
+    world: World, api: Api
+) -> None:
     body = {"name": "Dev", "handle": "dev", "model": "demo/guide", "agent_type": "pirate"}
     agents = f"/projects/{world.project.pk}/agents/"
     refused = api.post(agents, {**body, "role_id": str(world.role("agent").pk)})
     assert refused.json()["code"] == "unknown_template"
-    changed = api.patch(f"{agents}{world.agent.pk}/", {"agent_type": "ba"})
-    assert changed.json()["fields"] == {"agent_type": ["Only a new agent has a type."]}
+    changed = api.patch(f"{agents}{world.agent.pk}/", {"agent_type": "ba"}).json()
+    assert (changed["agent_type"], changed["prompts"]["system"]) == ("ba", "")
+    assert not world.agent.skills.exists()
     assert Agent.objects.count() == 1
 
 

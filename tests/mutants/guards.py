@@ -474,6 +474,18 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "higher-priority-begins-first",
+        value('_claimable().filter(waits | runs).order_by("updated_at")'),
+        (f"{PLACES}::test_work_of_an_agent_with_a_higher_priority_is_begun_first",),
+    ),
+    Mutant(
+        "type-chooses-the-category",
+        never,
+        (
+            "tests/agents/test_lists.py::test_type_chooses_the_category_and_a_category_keeps_the_type",
+        ),
+    ),
+    Mutant(
         "unassigned-work-is-not-begun",
         value("Conversation.objects.claimable()"),
         (

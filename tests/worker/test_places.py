@@ -65,3 +65,20 @@ def test_stop_ends_a_decided_conversation_at_once_without_a_place(call):
     call.chat.start_turn(other)
     services.stop(call.row, by=call.chat.world.owner)
     assert claimed() == [str(call.id)]
+
+
+def test_work_of_an_agent_with_a_higher_priority_is_begun_first(call):
+    world = call.chat.world
+    urgent = agents.create(
+        world.project,
+        name="Urgent",
+        handle="urgent",
+        model="demo/guide",
+        role=world.role("agent"),
+        by=world.owner,
+        priority=3,
+    )
+    older = call.chat.start("Older")["conversation"]
+    newer = services.start_chat(urgent, text="Newer", by=world.owner).conversation_id
+    waiting = [str(each.pk) for each in claim.claimable()]
+    assert waiting == [str(newer), older]

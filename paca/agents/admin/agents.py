@@ -65,6 +65,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         model = Agent
         fields = ("project", "role", *sorted(agents.SETTINGS))
         labels = {
+            "agent_type": "Type",
             "base_url": "Base URL",
             "text_tool_calls": "Tool calls as text",
             "fallback_model": "Fallback model",
@@ -157,13 +158,17 @@ class AgentAdmin(ServiceAdmin):
 
     form = AgentForm
     list_display = ("name", "handle", "project", "model", "status", "stored_key")
-    list_filter = ("project", "status")
+    list_filter = ("project", "status", "category", "priority")
     search_fields = ("name", "handle", "model")
     readonly_fields = ("stored_key",)
     actions = ("test_connections", "retire")
     actions_submit_line = ("save_and_test",)
     fieldsets = (
         (None, {"fields": ("project", "role", "name", "handle", "description", "status")}),
+        (
+            "Catalogue",
+            {"classes": ["tab"], "fields": ("agent_type", "category", "tags", "priority")},
+        ),
         (
             "Model",
             {

@@ -6,12 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
-from paca.agents import connection_check, selectors
+from paca.agents import agent_lists, connection_check, selectors
 from paca.agents import services as agents
 from paca.agents.api.serializers import (
     AgentInput,
@@ -20,8 +20,8 @@ from paca.agents.api.serializers import (
     ConnectionCheckSerializer,
     to_api_fields,
 )
-from paca.agents.models import Agent
-from paca.common.api.pagination import NewestFirstPagination
+from paca.agents.models import AgentCategory
+from paca.common.api import keyset
 from paca.common.api.preconditions import require_unchanged
 from paca.common.api.throttling import RequestsPerMinute
 from paca.common.errors import Invalid
@@ -35,17 +35,44 @@ REQUIRED_PERMISSIONS = {
     "DELETE": "agents:write",
 }
 
+FILTERS = [
+    OpenApiParameter(name, str, many=True, description=meaning)
+    for name, meaning in {
+        "type": "Types, such as `developer`.",
+        "category": f"Any of {', '.join(AgentCategory.values)}.",
+        "tag": "Tags, in any letter case.",
+        "priority": "`low`, `medium`, `high` or `critical`.",
+        "status": "`active`, `paused` or `inactive`.",
+        "search": "Words of the name, the handle, the description or the type; or a tag.",
+    }.items()
+]
+ORDERING = OpenApiParameter(
+    "ordering",
+    str,
+    description=f"One of {', '.join(agent_lists.ORDERS)}; with a minus before it, turned round.",
+)
+
 
 class AgentList(ProjectView):
     """Lists and makes agents."""
 
     required_permission = REQUIRED_PERMISSIONS
 
-    @extend_schema(responses=AgentSerializer(many=True), tags=["agents"])
+    @extend_schema(
+        parameters=[*FILTERS, ORDERING], responses=AgentSerializer(many=True), tags=["agents"]
+    )
     def get(self, request: Request) -> Response:
-        """List the agents."""
-        found = Agent.objects.for_project(self.project).select_related("member")
-        return NewestFirstPagination.page_response(found, self, AgentSerializer)
+        """List the agents. Several values of one filter: one of them has to match."""
+        page = keyset.page(
+            agent_lists.select(self.project, dict(request.query_params.lists())),
+            request,
+            agent_lists.ORDERS,
+            default=agent_lists.DEFAULT_ORDER,
+            load=agent_lists.load,
+            then=keyset.BY_ID,
+        )
+        results = AgentSerializer(page.rows, many=True).data
+        return Response({"results": results, "next": page.next, "previous": page.previous})
 
     @extend_schema(request=AgentInput, responses={201: AgentSerializer}, tags=["agents"])
     @idempotent

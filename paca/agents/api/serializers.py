@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from paca.agents.models import Agent
+from paca.agents.models import Agent, AgentPriority
 from paca.agents.services import UNCHANGED_KEY
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
 from paca.common.api.serializers import InputSerializer, QuerySerializer
@@ -78,11 +78,26 @@ class GitSerializer(serializers.Serializer[Any]):
     email = serializers.CharField(source="git_email")
 
 
+class PriorityField(serializers.ChoiceField):
+    """The priority of an agent by its name: low, medium, high or critical."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=[each.name.lower() for each in AgentPriority], **options)
+
+    def to_representation(self, value: Any) -> str:
+        return AgentPriority(value).name.lower()
+
+    def to_internal_value(self, data: Any) -> Any:
+        return AgentPriority.of(super().to_internal_value(data))
+
+
 class AgentSerializer(serializers.ModelSerializer[Agent]):
     """An agent, without its secrets."""
 
     member_id = serializers.UUIDField(source="member.id")
     role_id = serializers.UUIDField(source="member.role_id")
+    tags = serializers.ListField(child=serializers.CharField())
+    priority = PriorityField()
     is_demo = serializers.BooleanField()
     key = KeySerializer(source="*")
     parameters = serializers.DictField()
@@ -110,6 +125,10 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "handle",
             "description",
             "status",
+            "agent_type",
+            "category",
+            "tags",
+            "priority",
             "model",
             "is_demo",
             "base_url",
@@ -249,8 +268,24 @@ class AgentInput(InputSerializer):
     project_role_id = serializers.UUIDField(required=False, help_text="The same as role_id.")
     agent_type = serializers.CharField(
         required=False,
-        help_text="Only for a new agent: a slug of /agent-types/, whose description, prompt and skills it"
-        " gets where none are given.",
+        allow_blank=True,
+        help_text="A new agent: a slug of /agent-types/, whose description, prompt and skills it gets where none"
+        " are given. Of an agent that exists it changes no text, and may be any slug.",
+    )
+    category = serializers.ChoiceField(
+        choices=Agent.Category.choices,
+        required=False,
+        help_text="Not given: that of a new type. It changes no type.",
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=100, allow_blank=True),
+        max_length=100,
+        required=False,
+        help_text="At most 20. Stored in small letters, with - for spaces, each once.",
+    )
+    priority = PriorityField(
+        required=False,
+        help_text="A free worker begins the waiting work of agents with a higher priority first.",
     )
     description = serializers.CharField(required=False, allow_blank=True)
     status = serializers.ChoiceField(choices=Agent.Status.choices, required=False)
@@ -321,8 +356,6 @@ class AgentInput(InputSerializer):
         alias = attrs.pop("project_role_id", None)
         if alias is not None and attrs.setdefault("role_id", alias) != alias:
             raise serializers.ValidationError({"project_role_id": ["Differs from role_id."]})
-        if self.partial and "agent_type" in attrs:
-            raise serializers.ValidationError({"agent_type": ["Only a new agent has a type."]})
         if not self.partial and "role_id" not in attrs:
             raise serializers.ValidationError({"role_id": ["This field is required."]})
         return attrs

@@ -112,4 +112,5 @@ class PresetSerializer(serializers.Serializer[Any]):
 class AgentTypeSerializer(PresetSerializer):
     """A type of agents to start from: its prompt, and its skills by the slugs of their templates."""
 
+    category = serializers.CharField(help_text="What a new agent of this type is sorted into.")
     skills = serializers.ListField(child=serializers.CharField())

@@ -2,108 +2,37 @@
 
 from decimal import Decimal
 from typing import Self
-from urllib.parse import urlsplit
 
-from django.core.exceptions import ValidationError
 from django.core.validators import (
     MaxLengthValidator,
     MaxValueValidator,
     MinValueValidator,
-    RegexValidator,
 )
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
+from paca.agents.models.agent_fields import (
+    MIN_COST_USD,
+    check_base_url,
+    dollar_limit_field,
+    handle_validator,
+    model_validator,
+    token_limit_field,
+    trigger_prompt_field,
+    type_validator,
+)
+from paca.agents.models.choices import (
+    AgentApproval,
+    AgentCategory,
+    AgentPriority,
+    AgentStatus,
+    AgentVerification,
+    SandboxLife,
+)
+from paca.agents.models.tags import TagsField, check_tags
 from paca.common.models import BaseModel
 from paca.projects.models import Project
-
-handle_validator = RegexValidator(
-    r"^[a-z0-9](?:[a-z0-9_-]*[a-z0-9_])?\Z",
-    "Use small letters, digits, - and _ (no - or _ at the beginning, no - at the end).",
-)
-model_validator = RegexValidator(
-    r"^[A-Za-z0-9_.-]+/\S+\Z", "Write provider/model, for example anthropic/claude-sonnet-4-5."
-)
-
-
-def check_base_url(address: str) -> None:
-    """Validate a base URL. Django's validator refuses one-word hosts, which containers have.
-
-    Raises ``ValidationError`` if it is not a plain HTTP address.
-    """
-    try:
-        url = urlsplit(address)
-        valid = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
-    except ValueError:
-        valid = False
-    if not valid or url.username or url.password or url.query or url.fragment:
-        raise ValidationError("Write an address such as https://models.example.org/v1.")
-
-
-MIN_COST_USD = Decimal("0.01")
-
-
-def _trigger_prompt(when: str) -> "models.TextField[str, str]":
-    return models.TextField(
-        blank=True,
-        validators=[MaxLengthValidator(20_000)],
-        help_text=f"Replaces the default prompt when {when}. Empty: the default.",
-    )
-
-
-def _token_limit(help_text: str) -> "models.PositiveBigIntegerField[int | None, int | None]":
-    return models.PositiveBigIntegerField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(1000), MaxValueValidator(10**12)],
-        help_text=help_text,
-    )
-
-
-def _dollar_limit(help_text: str) -> "models.DecimalField[Decimal | None, Decimal | None]":
-    return models.DecimalField(
-        null=True,
-        blank=True,
-        max_digits=10,
-        decimal_places=2,
-        validators=[MinValueValidator(MIN_COST_USD)],
-        help_text=help_text,
-    )
-
-
-class SandboxLife(models.TextChoices):
-    """What happens to the processes of an unused sandbox. Its files are kept either way."""
-
-    EPHEMERAL = "ephemeral", "Ephemeral: its processes end"
-    PERSISTENT = "persistent", "Persistent: its processes are paused, and end later"
-
-
-class AgentApproval(models.TextChoices):
-    """Which of an agent's tool calls wait for a person."""
-
-    AUTO = "auto", "Runs by itself: only catastrophic commands ask"
-    UNSAFE = "unsafe", "Asks before unsafe calls"
-    ALL = "all", "Asks before each call"
-
-
-class AgentVerification(models.TextChoices):
-    """When an agent is asked to check its work, before a turn ends in which it has changed something."""
-
-    OFF = "off", "Never"
-    UNATTENDED = (
-        "unattended",
-        "Where nobody watches: after an assignment, a mention or a program's call",
-    )
-    ALWAYS = "always", "In every turn"
-
-
-class AgentStatus(models.TextChoices):
-    """An active agent works, a paused one queues new work, an inactive one refuses it."""
-
-    ACTIVE = "active"
-    PAUSED = "paused"
-    INACTIVE = "inactive"
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -125,6 +54,8 @@ class Agent(BaseModel):
     SandboxLife = SandboxLife
     Approval = AgentApproval
     Verification = AgentVerification
+    Category = AgentCategory
+    Priority = AgentPriority
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
     name = models.CharField(max_length=100)
@@ -137,6 +68,29 @@ class Agent(BaseModel):
         help_text="What the agent is good for. The agent reads it too.",
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    # With defaults of the database: processes of an earlier version do not know these columns.
+    agent_type = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        max_length=40,
+        validators=[type_validator],
+        help_text="What kind of agent it is, such as developer. Known types have a template.",
+    )
+    category = models.CharField(
+        max_length=20,
+        choices=Category.choices,
+        default=Category.CUSTOM,
+        db_default=Category.CUSTOM,
+        help_text="The field of work that lists sort it into.",
+    )
+    tags = TagsField(default=list, blank=True, db_default="", validators=[check_tags])
+    priority = models.PositiveSmallIntegerField(
+        choices=Priority.choices,
+        default=Priority.MEDIUM,
+        db_default=Priority.MEDIUM,
+        help_text="A free worker begins the waiting work of an agent with a higher priority first.",
+    )
 
     model = models.CharField(
         max_length=200, validators=[model_validator], help_text="provider/model"
@@ -193,11 +147,11 @@ class Agent(BaseModel):
         validators=[MaxLengthValidator(50_000)],
         help_text="Describes who the agent is and how it works. {workspace} becomes the path of its files.",
     )
-    task_assigned_prompt = _trigger_prompt("a task is assigned to it")
-    comment_mention_prompt = _trigger_prompt("a comment mentions it")
-    chat_message_prompt = _trigger_prompt("it is in a chat")
-    description_write_prompt = _trigger_prompt("it writes the description of a task")
-    execute_prompt = _trigger_prompt("a program or a schedule starts it")
+    task_assigned_prompt = trigger_prompt_field("a task is assigned to it")
+    comment_mention_prompt = trigger_prompt_field("a comment mentions it")
+    chat_message_prompt = trigger_prompt_field("it is in a chat")
+    description_write_prompt = trigger_prompt_field("it writes the description of a task")
+    execute_prompt = trigger_prompt_field("a program or a schedule starts it")
 
     limit_steps = models.PositiveIntegerField(
         null=True,
@@ -205,14 +159,14 @@ class Agent(BaseModel):
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
         help_text="Model calls in one turn. Empty: the server's default.",
     )
-    limit_tokens = _token_limit("Tokens of a conversation. Empty: no limit.")
-    limit_cost_usd = _dollar_limit("US dollars a conversation may cost. Empty: no limit.")
-    limit_turn_tokens = _token_limit("Tokens of one turn. Empty: no limit.")
-    limit_turn_cost_usd = _dollar_limit("US dollars one turn may cost. Empty: no limit.")
-    limit_day_tokens = _token_limit(
+    limit_tokens = token_limit_field("Tokens of a conversation. Empty: no limit.")
+    limit_cost_usd = dollar_limit_field("US dollars a conversation may cost. Empty: no limit.")
+    limit_turn_tokens = token_limit_field("Tokens of one turn. Empty: no limit.")
+    limit_turn_cost_usd = dollar_limit_field("US dollars one turn may cost. Empty: no limit.")
+    limit_day_tokens = token_limit_field(
         "Tokens of all its conversations from midnight to midnight UTC. Empty: no limit."
     )
-    limit_day_cost_usd = _dollar_limit(
+    limit_day_cost_usd = dollar_limit_field(
         "US dollars all its conversations may cost from midnight to midnight UTC. Empty: no limit."
     )
     limit_seconds = models.PositiveIntegerField(
@@ -324,6 +278,13 @@ class Agent(BaseModel):
             models.CheckConstraint(
                 name="agent_is_active_paused_or_inactive",
                 condition=Q(status__in=["active", "paused", "inactive"]),
+            ),
+            models.CheckConstraint(
+                name="agent_category_is_known", condition=Q(category__in=AgentCategory.values)
+            ),
+            models.CheckConstraint(
+                name="agent_priority_is_low_to_critical",
+                condition=Q(priority__in=AgentPriority.values),
             ),
             models.CheckConstraint(
                 name="agent_sandbox_is_ephemeral_or_persistent",

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from paca.accounts.models import User
-from paca.agents.models.agent import check_base_url
+from paca.agents.models.agent_fields import check_base_url
 from paca.common.models import BaseModel
 from paca.projects.models import Project
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from paca.accounts import audit
 from paca.agents import catalogue, encryption, toolbox
 from paca.agents.models import Agent
+from paca.agents.models.tags import normalize_tags
 from paca.agents.services import checks, skills
 from paca.common.errors import Conflict, Invalid, NotFound
 from paca.projects.models import Project, Role
@@ -19,6 +20,10 @@ SETTINGS = frozenset(
         "handle",
         "description",
         "status",
+        "agent_type",
+        "category",
+        "tags",
+        "priority",
         "model",
         "base_url",
         "parameters",
@@ -91,7 +96,11 @@ def create(
     """
     template = catalogue.agent_type(agent_type) if agent_type else None
     if template is not None:
-        of_type = {"description": template.description, "system_prompt": template.system_prompt}
+        of_type = {
+            "agent_type": template.slug,
+            "description": template.description,
+            "system_prompt": template.system_prompt,
+        }
         config = {**of_type, **config}
     agent = Agent(project=project)
     _apply(agent, {"name": name, "handle": handle, "model": model, **config})
@@ -162,10 +171,15 @@ def normalize_handle(handle: str) -> str:
 
 
 def _apply(agent: Agent, changes: dict[str, Any]) -> None:
+    # guard: type-chooses-the-category
+    if changes.get("agent_type", agent.agent_type) != agent.agent_type:
+        changes = {"category": catalogue.category_of(changes["agent_type"]), **changes}
     for field, value in changes.items():
         if field not in SETTINGS:
             raise TypeError(f"an agent has no setting {field!r}")
         setattr(agent, field, value)
+    if isinstance(agent.tags, list) and all(isinstance(each, str) for each in agent.tags):
+        agent.tags = normalize_tags(agent.tags)
     agent.name = agent.name.strip()
     agent.handle = normalize_handle(agent.handle)
     agent.model = agent.model.strip()

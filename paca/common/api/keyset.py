@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from rest_framework.request import Request
@@ -76,6 +77,15 @@ def read_date(value: Any) -> date:
     return date.fromisoformat(value)
 
 
+def read_id(value: Any) -> UUID:
+    """Raises ``ValueError`` if the value of a cursor is no id."""
+    return UUID(read_text(value))
+
+
+BY_NUMBER = Order("number", read_integer)
+BY_ID = Order("id", read_id)
+
+
 def page(
     queryset: QuerySet[Any],
     request: Request,
@@ -83,11 +93,12 @@ def page(
     *,
     default: str,
     load: Callable[[list[Any]], Mapping[Any, Any]],
+    then: Order = BY_NUMBER,
 ) -> Page:
     """The page that the query parameters ``ordering``, ``cursor`` and ``limit`` ask for.
 
-    ``ordering`` is a name of ``orders``; with a minus before it the order is turned round. The rows
-    need a field ``number``, which is different for each. ``load`` gives the rows of the page by their
+    ``ordering`` is a name of ``orders``; with a minus before it the order is turned round. Rows
+    of one value come in the order ``then``, whose field is different for each. ``load`` gives the rows of the page by their
     ids. Only the ids are sorted: the database would sort whole rows far more slowly. Raises ``Invalid``
     if a parameter is malformed.
     """
@@ -97,14 +108,14 @@ def page(
         names = ", ".join(orders)
         raise Invalid(fields={"ordering": [f"Use one of {names}, or one with a minus before it."]})
     limit = read_limit(request)
-    position = _decode(request.query_params.get("cursor"), ordering, order)
+    position = _decode(request.query_params.get("cursor"), ordering, order, then)
     goes_back = position is not None and position.goes_back
     descending = ordering.startswith("-") is not goes_back
     if position is not None:
-        queryset = queryset.filter(_beyond(order.field, position, descending))
+        queryset = queryset.filter(_beyond(order.field, then.field, position, descending))
     sign = "-" if descending else ""
-    sorted_rows = queryset.order_by(f"{sign}{order.field}", f"{sign}number")
-    fetched = list(sorted_rows.values_list("pk", order.field, "number")[: limit + 1])
+    sorted_rows = queryset.order_by(f"{sign}{order.field}", f"{sign}{then.field}")
+    fetched = list(sorted_rows.values_list("pk", order.field, then.field)[: limit + 1])
     keys = fetched[:limit][:: -1 if goes_back else 1]
     found = load([pk for pk, _, _ in keys])
     rows = [found[pk] for pk, _, _ in keys if pk in found]
@@ -133,17 +144,17 @@ def address_after(url: str, ordering: str, value: Any, number: int) -> str:
 class _Position:
     goes_back: bool
     value: Any
-    number: int
+    number: Any
 
 
-def _beyond(field: str, position: _Position, descending: bool) -> Q:
+def _beyond(field: str, then: str, position: _Position, descending: bool) -> Q:
     comparison = "lt" if descending else "gt"
     return Q(**{f"{field}__{comparison}": position.value}) | Q(
-        **{field: position.value, f"number__{comparison}": position.number}
+        **{field: position.value, f"{then}__{comparison}": position.number}
     )
 
 
-def _encode_ends(ordering: str, keys: Sequence[tuple[Any, Any, int]]) -> tuple[str, str]:
+def _encode_ends(ordering: str, keys: Sequence[tuple[Any, Any, Any]]) -> tuple[str, str]:
     """The cursors that lead before the first row of a page and after its last one."""
     if not keys:
         return "", ""
@@ -180,14 +191,14 @@ def _address(url: str, cursor: str) -> str:
     return str(replace_query_param(url, "cursor", cursor))
 
 
-def _encode(ordering: str, value: Any, number: int, *, goes_back: bool) -> str:
+def _encode(ordering: str, value: Any, number: Any, *, goes_back: bool) -> str:
     if isinstance(value, date | datetime):
         value = value.isoformat()
-    text = json.dumps([ordering, goes_back, value, number])
+    text = json.dumps([ordering, goes_back, value, number], default=str)  # ids are no JSON
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _decode(cursor: str | None, ordering: str, order: Order) -> _Position | None:
+def _decode(cursor: str | None, ordering: str, order: Order, then: Order) -> _Position | None:
     if not cursor:
         return None
     try:
@@ -195,6 +206,6 @@ def _decode(cursor: str | None, ordering: str, order: Order) -> _Position | None
         named, goes_back, value, number = json.loads(base64.urlsafe_b64decode(padded))
         if named != ordering or not isinstance(goes_back, bool):
             raise ValueError
-        return _Position(goes_back, order.read(value), read_integer(number))
+        return _Position(goes_back, order.read(value), then.read(number))
     except (ValueError, TypeError, OverflowError, RecursionError, binascii.Error):
         raise Invalid(fields={"cursor": [BAD_CURSOR]}) from None

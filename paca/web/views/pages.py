@@ -18,7 +18,7 @@ from paca.conversations.api.serializers import conversation_object
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.models import Member, Project, Workspace
-from paca.web import selectors
+from paca.web import agent_filters, selectors
 from paca.web.page_urls import (
     PLACEHOLDER,
     next_url,
@@ -112,9 +112,16 @@ def _checklist(
 
 @project_page("agents:read")
 def agent_list(request: HttpRequest, member: Member) -> HttpResponse:
-    """Every agent with its state, its current conversation, its model and its conversation count."""
-    rows = [(row, settings_url(member, row.agent)) for row in selectors.agents(member.project)]
-    return render(request, "web/agents.html", page_context(member, "agents", rows=rows))
+    """The agents that match the filters of the address, each with its state and its current conversation."""
+    desk = agent_filters.read(member.project, request.GET)
+    rows = selectors.agent_rows(member.project, desk.agents)
+    context = page_context(
+        member,
+        "agents",
+        desk=desk,
+        rows=[(row, settings_url(member, row.agent)) for row in rows],
+    )
+    return render(request, "web/agents.html", context)
 
 
 @project_page("agents:read")
