@@ -1,4 +1,4 @@
-"""The ASGI application: pages and the API by Django, sockets by ``paca.realtime``."""
+"""The ASGI application: pages and the API by Django, sockets by ``paca.realtime``, MCP by ``paca.mcp_server``."""
 
 import os
 from typing import Any
@@ -14,6 +14,7 @@ from django.conf import settings  # noqa: E402
 
 from paca.bus import get_bus  # noqa: E402
 from paca.common.trusted_proxies import TrustedProxies  # noqa: E402
+from paca.mcp_server.application import McpServer  # noqa: E402
 from paca.ops import proxy_check, split_deployment  # noqa: E402
 from paca.ops.daphne import bounded_http  # noqa: E402
 from paca.ops.daphne.backpressure import DaphneBackpressure  # noqa: E402
@@ -46,7 +47,7 @@ def behind_proxies(application: Any) -> ForwardedHeaders:
 bounded_http.install()
 application = ProtocolTypeRouter(
     {
-        "http": behind_proxies(BodySizeLimit(ConcurrencyLimit(pages))),
+        "http": behind_proxies(BodySizeLimit(McpServer(ConcurrencyLimit(pages)))),
         "websocket": behind_proxies(
             DaphneBackpressure(OriginGuard(RelayOnDemand(sockets, make_relay)))
         ),

@@ -5,6 +5,7 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
 from paca.common.api.errors import unknown_address
+from paca.mcp_server.gate import Gate
 from paca.ops import health, metrics
 
 
@@ -32,6 +33,7 @@ urlpatterns = [
     path("api/v1/", include((api, "api"))),
     path("api/", unknown_address),
     path("api/<any_text:rest>", unknown_address),
+    path("mcp/", Gate.as_view(), name="mcp"),
     path("accounts/", include("paca.accounts.urls")),
     path("admin/", admin.site.urls),
     path("", include("paca.web.urls")),

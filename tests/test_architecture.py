@@ -29,6 +29,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 
 MAY_CATCH_EVERYTHING = {
     "paca/worker/turns.py": "the top of a run",
+    "paca/mcp_server/protocol.py": "a broken tool is a result; the SDK would send the words of its error to the client",
     "paca/engine/llm/litellm/library.py": "litellm raises errors of every kind, also a plain Exception",
     "paca/engine/llm/litellm/translation.py": "litellm raises errors of every kind, also a plain Exception",
     "paca/engine/acting.py": "a failing tool is a result for the model",
@@ -65,6 +66,7 @@ MAY_READ_THE_ENVIRONMENT = {
 }
 MAY_CROSS = {
     "paca/worker/database.py": "the worker's door to the database",
+    "paca/mcp_server/application.py": "the import of the SDK takes seconds",
     "paca/realtime/database.py": "the sockets' door to the database",
     "paca/worker/thread.py": "the event loop of the worker, in a thread of its own",
     "paca/worker/main.py": "the thread of the lease hands a lost lease to the event loop",

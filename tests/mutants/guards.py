@@ -616,6 +616,9 @@ MUTANTS = (
         last_context_dropped,
         ("tests/realtime/test_replay_and_follow.py",),
     ),
+    Mutant("mcp-gate", never, ("tests/mcp_server/test_access.py",)),
+    Mutant("mcp-origin", always, ("tests/mcp_server/test_bad_input.py",)),
+    Mutant("mcp-waits-per-token", never, ("tests/mcp_server/test_waiting.py",)),
     Mutant("realtime-origin", value("True"), ("tests/realtime/test_access.py",)),
     Mutant(
         "realtime-membership",

@@ -44,6 +44,9 @@ ROWS: dict[str, tuple[int, ...]] = {
     #                                nobody outs view memb mana owne stra scop revo root
     "GET /healthz": (200,) * 10,
     "GET /readyz": (503,) * 10,  # no worker runs beside the tests
+    # The door of the MCP server takes tokens only, with any scopes, so people with sessions stay outside.
+    # tests/mcp_server/test_access.py has what each tool behind it allows.
+    "POST /mcp/":                      (401, 401, 401, 401, 401, 401, 401, 204, 401, 401),
     "GET /metrics": (404,) * 10,  # METRICS_TOKEN is not set; tests/ops/test_metrics.py tests it set
     # -- objects of the person ----------------------------------------------------------------
     "GET /api/v1/tokens/":             (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),

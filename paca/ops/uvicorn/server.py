@@ -14,6 +14,7 @@ import uvicorn
 from django.conf import settings
 
 from paca.common.trusted_proxies import TrustedProxies
+from paca.mcp_server.waiting import waits
 from paca.ops.connections.limits import Limits, configured_limits
 from paca.ops.connections.table import SWEEP_SECONDS, Connection, ConnectionTable
 from paca.ops.uvicorn.http_protocol import BoundedHttpProtocol
@@ -109,8 +110,9 @@ class Server(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop the worker first, so that open pages see its last events."""
+        """Stop the worker first, so that open pages see its last events, then end the waits of MCP clients."""
         await asyncio.to_thread(self._before_stop)
+        waits.end_all()
         await super().shutdown(sockets=sockets)
 
     @contextmanager
