@@ -117,7 +117,11 @@ ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
     ("write_doc", {"project": P}, "arguments"),
     ("start_agent", {"project": P, "agent": P}, "arguments"),
     ("start_agent", {"project": P, "agent": P, "instruction": " \n"}, "arguments"),
-    ("start_agent", {"project": P, "agent": P, "instruction": "a", "wait_seconds": 51}, "wait_seconds"),
+    (
+        "start_agent",
+        {"project": P, "agent": P, "instruction": "a", "wait_seconds": 51},
+        "wait_seconds",
+    ),
     ("wait_for_agent", {"project": P, "conversation": P, "wait_seconds": -1}, "wait_seconds"),
     ("wait_for_agent", {"project": P, "conversation": P, "wait_seconds": "NaN"}, "wait_seconds"),
     ("get_conversation", {"project": P, "conversation": P, "after": 2**63}, "after"),

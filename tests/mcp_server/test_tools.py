@@ -77,7 +77,9 @@ def test_task_is_made_read_changed_and_commented(caller: McpCaller, world):
     )
     assert changed["status"]["name"] == status["name"]
     assert changed["description"] == "All of it"
-    comment = caller.tool("add_comment", project=project, task=made["number"], text="Which **red**?")
+    comment = caller.tool(
+        "add_comment", project=project, task=made["number"], text="Which **red**?"
+    )
     shown = caller.tool("get_task", project=project, task=made["number"])
     assert shown["newest_comments"][0]["id"] == comment["id"]
     assert shown["newest_comments"][0]["text"] == "Which **red**?"

@@ -97,9 +97,7 @@ def test_caller_of_too_many_waits_is_refused(caller: McpCaller, started, monkeyp
     until_waiting(1)
     error = caller.error("wait_for_agent", **started)
     assert error["code"] == "too_many_waits"
-    other = McpCaller(
-        caller.port, tokens.create(world.user, name="b", scopes=[], by=world.user)[1]
-    )
+    other = McpCaller(caller.port, tokens.create(world.user, name="b", scopes=[], by=world.user)[1])
     assert other.tool("wait_for_agent", **started, wait_seconds=0.1)["is_working"]
     set_status(started["conversation"], "running", "finished")
     wait.join(60)
@@ -117,9 +115,7 @@ def test_throttled_look_does_not_end_the_wait(caller: McpCaller, started, monkey
             if len(looks) == 2:
                 raise Refused(Answer(429, {"retry-after": "9"}, b'{"code": "throttled"}'))
             if len(looks) == 3:
-                await asyncio.to_thread(
-                    set_status, started["conversation"], "running", "finished"
-                )
+                await asyncio.to_thread(set_status, started["conversation"], "running", "finished")
         return await get(rest, *path, **query)
 
     monkeypatch.setattr(Rest, "get", throttled_once)

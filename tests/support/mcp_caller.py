@@ -78,7 +78,9 @@ def _is_json(value: Any) -> bool:
 
 
 def _read(text: str) -> Any:
-    events = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()]
+    events = [
+        line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()
+    ]
     found = events[-1] if events else text
     try:
         return json.loads(found)
