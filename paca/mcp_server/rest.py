@@ -8,8 +8,6 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from paca.common.errors import PacaError
-
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 API = "/api/v1"
@@ -26,10 +24,8 @@ class Answer:
     body: bytes
 
 
-class Refused(PacaError):
-    """The REST API has refused a request. Its facts are the error as the API answers it."""
-
-    code = "refused"
+class Refused(Exception):
+    """The REST API has refused a request; ``error`` is the object with which it says so."""
 
     def __init__(self, answer: Answer) -> None:
         """``answer`` is the whole answer; one that is no JSON is an error without words."""
@@ -38,7 +34,6 @@ class Refused(PacaError):
         except ValueError:
             error = {"code": "error", "detail": f"The server answered {answer.status}."}
         self.error: dict[str, Any] = error
-        self.answered = answer.status
         if wait := answer.headers.get("retry-after"):
             self.error["retry_after_seconds"] = int(wait)
         super().__init__(str(error.get("detail", "")))

@@ -13,6 +13,7 @@ from paca.web.views import (
     styleguide,
     tasks,
     team,
+    tokens,
     usage,
     workspace,
 )
@@ -22,6 +23,7 @@ urlpatterns = [
     path("link/<str:secret>/", one_time_link.one_time_link, name="one_time_link"),
     path("join/<str:secret>/", join.join, name="join"),
     path("workspaces/<uuid:workspace_id>/", workspace.workspace, name="workspace"),
+    path("tokens/", tokens.tokens, name="tokens"),
     path("projects/", pages.projects, name="projects"),
     path("projects/<uuid:project>/", pages.overview, name="overview"),
     path("projects/<uuid:project>/inbox/", inbox.inbox, name="inbox"),

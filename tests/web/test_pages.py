@@ -12,6 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from paca.accounts import services as accounts
 from paca.accounts.models import User
+from paca.accounts.permission_patterns import find_unknown
+from paca.accounts.services import tokens as api_tokens
 from paca.agents import services as agents
 from paca.conversations import services as conversations
 from paca.conversations.models import Conversation
@@ -98,6 +100,31 @@ def test_people_of_a_workspace_see_its_page_and_owners_its_forms(
     mei.force_login(user)
     assert "data-api" not in body(mei, path)
     assert 'aria-label="Role of mei"' in body(ada, path)
+
+
+def test_page_of_tokens_shows_the_own_ones_and_how_to_connect_an_editor(
+    ada: Client, harbor: World
+) -> None:
+    assert 'href="/tokens/"' in body(ada, page(harbor))
+    assert "You have no tokens yet" in body(ada, "/tokens/")
+    other = User.objects.create_user("mei")
+    api_tokens.create(other, name="Of Mei", by=other)
+    own, secret = api_tokens.create(
+        harbor.user, name="<b>editor</b>", scopes=["tasks:read"], by=harbor.user
+    )
+    text = body(ada, "/tokens/")
+    assert "Of Mei" not in text
+    assert "&lt;b&gt;editor&lt;/b&gt;" in text
+    assert f"DELETE /api/v1/tokens/{own.pk}/" in text
+    assert secret not in text
+    settings = unescape(
+        text.partition('id="settings"')[2].partition(">")[2].partition("</textarea")[0]
+    )
+    server = json.loads(settings)["mcpServers"]["paca"]
+    assert server["url"] == "http://testserver/mcp/"
+    assert server["headers"] == {"Authorization": "Bearer paca_YOUR_TOKEN"}
+    scopes = text.partition('id="scopes"')[2].partition(">")[2].partition("</textarea")[0].split()
+    assert find_unknown(scopes) == []
 
 
 def test_overview_has_a_composer_for_the_agent(ada: Client, harbor: World) -> None:

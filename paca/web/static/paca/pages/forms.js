@@ -8,17 +8,18 @@ listenToApiForms();
 // A secret or a link that is shown once: it is copied with one click.
 document.addEventListener("paca:done", (event) => {
   const shown = event.target.querySelector("[data-shown-once]");
-  if (!shown || !event.detail?.link) return;
+  const secret = event.detail?.link ?? event.detail?.token;
+  if (!shown || !secret) return;
   event.preventDefault();
   shown.hidden = false;
-  shown.querySelector("input").value = event.detail.link;
+  shown.querySelector("input").value = secret;
   shown.querySelector("input").select();
 });
 
 document.addEventListener("click", async ({ target }) => {
   const button = target.closest("[data-copy-field]");
   if (!button) return;
-  const field = button.parentElement.querySelector("input");
+  const field = button.parentElement.querySelector("input, textarea");
   field.select();
   await navigator.clipboard?.writeText(field.value);
   button.textContent = "Copied";
