@@ -109,6 +109,29 @@ class FileChange:
     changed: bool = True
 
 
+class ProcessPipe(Protocol):
+    """A process of the sandbox that reads what is sent to it, and whose standard output is received.
+
+    Its methods raise ``SandboxGone`` if the sandbox ends and ``Superseded`` if another worker attaches.
+    """
+
+    async def send(self, data: bytes) -> None:
+        """Write to its standard input; returns when it has taken all. Raises ``CallUnknown`` after its end."""
+        ...
+
+    async def receive(self) -> bytes:
+        """The next bytes of its standard output; none after its end. One task at a time may wait for them."""
+        ...
+
+    async def outcome(self) -> CommandOutcome:
+        """How it ended, when it has. The output is the end of its standard error."""
+        ...
+
+    async def close(self) -> None:
+        """End the process with all its children; does nothing if the sandbox is gone."""
+        ...
+
+
 class SandboxWorkspace(Protocol):
     """The files and processes of one conversation.
 
@@ -131,6 +154,13 @@ class SandboxWorkspace(Protocol):
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
         """Wait for the end of an earlier call. Raises ``CallUnknown`` if this runner never started it."""
+        ...
+
+    async def open_pipe(self, command: Command) -> ProcessPipe:
+        """Start a process that is talked with. It ends with the worker's connection to the sandbox at the latest.
+
+        Raises ``WorkspaceError`` if it cannot be started.
+        """
         ...
 
     async def kill(self, call_id: str) -> None:

@@ -36,8 +36,13 @@ MAX_DETAIL_CHARACTERS = 500
 class FollowedCall:
     """One call whose output and outcome this worker waits for."""
 
-    def __init__(self, on_output: Callable[[str], None] | None) -> None:
+    def __init__(
+        self,
+        on_output: Callable[[str], None] | None = None,
+        on_data: Callable[[str], None] | None = None,
+    ) -> None:
         self.on_output = on_output
+        self.on_data = on_data
         self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
 
 
@@ -141,9 +146,26 @@ class Attachment(asyncio.Protocol):
         except TimeoutError:
             raise workspace.SandboxGone("The sandbox does not answer.") from None
         finally:
-            self._unfollow(call_id, call)
+            self.unfollow(call_id, call)
 
-    def _unfollow(self, call_id: str, call: FollowedCall) -> None:
+    async def open_call(
+        self, call_id: str, on_data: Callable[[str], None], **fields: Any
+    ) -> FollowedCall:
+        """Start a process with a pipe. ``on_data`` gets its standard output in base64, until ``unfollow``.
+
+        Raises ``SandboxGone`` or the error that the runner's answer names.
+        """
+        call = FollowedCall(on_data=on_data)
+        self._followed.setdefault(call_id, []).append(call)
+        try:
+            await self.request("open", call_id=call_id, **fields)
+        except BaseException:
+            self.unfollow(call_id, call)
+            raise
+        return call
+
+    def unfollow(self, call_id: str, call: FollowedCall) -> None:
+        """Take no more updates of the call."""
         calls = self._followed.get(call_id, [])
         if call in calls:
             calls.remove(call)
@@ -209,6 +231,8 @@ def _update_call(call: FollowedCall, message: dict[str, Any]) -> None:
     text, ended = message.get("text"), message.get("ended")
     if isinstance(text, str) and call.on_output is not None:
         call.on_output(text)
+    if isinstance(data := message.get("data"), str) and call.on_data is not None:
+        call.on_data(data)
     if isinstance(ended, dict) and not call.outcome.done():
         call.outcome.set_result(ended)
 

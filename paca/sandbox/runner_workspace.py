@@ -1,7 +1,7 @@
 """The workspace of a sandbox, reached through its runner; the sandboxes of all backends derive from it."""
 
 from base64 import b64decode, b64encode
-from typing import Any, TypeVar
+from typing import Any
 
 from paca.engine.workspace import (
     Command,
@@ -10,14 +10,12 @@ from paca.engine.workspace import (
     FileInfo,
     FileLines,
     OnOutput,
-    ProcessInfo,
     SandboxGone,
 )
 from paca.sandbox.base import WorkspaceUsage
+from paca.sandbox.runner_answers import MISFIT, parse, parse_outcome
 from paca.sandbox.runner_client import Attachment
-
-Answer = TypeVar("Answer")
-MISFIT = "The sandbox gave an answer that does not fit the request."
+from paca.sandbox.runner_pipe import RunnerPipe
 
 
 class RunnerWorkspace:
@@ -65,11 +63,16 @@ class RunnerWorkspace:
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
         return parse_outcome(await self._attachment.request_outcome("follow", call_id, on_output))
 
+    async def open_pipe(self, command: Command) -> RunnerPipe:
+        return await RunnerPipe.open(
+            self._attachment, command, {**self._environment, **command.env}
+        )
+
     async def kill(self, call_id: str) -> None:
         await self._attachment.request("kill", call_id=call_id)
 
     async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
-        return _parse(
+        return parse(
             FileLines,
             await self._attachment.request("read_lines", path=path, first=first, count=count),
         )
@@ -80,11 +83,11 @@ class RunnerWorkspace:
         )
 
     async def stat(self, path: str) -> FileInfo:
-        return _parse(FileInfo, await self._attachment.request("stat", path=path))
+        return parse(FileInfo, await self._attachment.request("stat", path=path))
 
     async def list(self, path: str = ".", *, depth: int = 1, limit: int = 500) -> list[FileInfo]:
         entries = await self._attachment.request("list", path=path, depth=depth, limit=limit)
-        return [_parse(FileInfo, entry) for entry in entries]
+        return [parse(FileInfo, entry) for entry in entries]
 
     async def write(
         self,
@@ -103,7 +106,7 @@ class RunnerWorkspace:
             expected=expected_digest,
             keep_form=keep_form,
         )
-        return _parse(FileChange, change)
+        return parse(FileChange, change)
 
     async def replace(
         self,
@@ -124,7 +127,7 @@ class RunnerWorkspace:
             every=every,
             expected=expected_digest,
         )
-        return _parse(FileChange, change)
+        return parse(FileChange, change)
 
     async def usage(self) -> WorkspaceUsage:
         """How much is stored in the workspace, measured now.
@@ -132,7 +135,7 @@ class RunnerWorkspace:
         Raises ``WorkspaceError`` if the runner is of an older version, and ``SandboxGone`` for numbers that do
         not fit.
         """
-        usage = _parse(WorkspaceUsage, await self._attachment.request("usage"))
+        usage = parse(WorkspaceUsage, await self._attachment.request("usage"))
         if not all(_is_count(count) for count in (usage.size, usage.files, usage.limit)):
             raise SandboxGone(MISFIT)
         return usage
@@ -142,27 +145,6 @@ class RunnerWorkspace:
         self._attachment.close()
 
 
-def parse_outcome(fields: Any) -> CommandOutcome:
-    """The outcome of a command. Raises ``SandboxGone`` if the runner's fields do not fit."""
-    lists = {"living": (), "killed": (), **fields} if isinstance(fields, dict) else {}
-    try:
-        processes = {
-            name: tuple(ProcessInfo(int(pid), str(line)) for pid, line in lists[name])
-            for name in ("living", "killed")
-        }
-    except (KeyError, TypeError, ValueError):
-        raise SandboxGone(MISFIT) from None
-    return _parse(CommandOutcome, {**lists, **processes})
-
-
 def _is_count(value: Any) -> bool:
     """Whether a number of the runner, which is not trusted, fits a column of the database."""
     return type(value) is int and 0 <= value < 1 << 63
-
-
-def _parse(cls: type[Answer], fields: Any) -> Answer:
-    """An instance of ``cls`` from the runner's answer. Raises ``SandboxGone`` if the fields do not fit."""
-    try:
-        return cls(**fields)
-    except TypeError:
-        raise SandboxGone(MISFIT) from None

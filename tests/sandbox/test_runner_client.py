@@ -7,8 +7,8 @@ import pytest
 
 from paca.engine.workspace import ProcessInfo, SandboxGone
 from paca.sandbox.runner.frames import FrameParser, encode
+from paca.sandbox.runner_answers import parse_outcome
 from paca.sandbox.runner_client import Attachment
-from paca.sandbox.runner_workspace import parse_outcome
 
 pytestmark = pytest.mark.anyio
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from paca.sandbox.runner.output import CallOutput
+    from paca.sandbox.runner.pipes import PipeOutput
 
 GRACE_SECONDS = 1.0  # between TERM and KILL
 NOT_ENDED = 1 << 62
@@ -19,7 +20,7 @@ NOT_ENDED = 1 << 62
 class Call:
     """One command, from its start to its outcome."""
 
-    def __init__(self, call_id: str, output: CallOutput, *, timeout: float) -> None:
+    def __init__(self, call_id: str, output: CallOutput | PipeOutput, *, timeout: float) -> None:
         self.id = call_id
         self.pid = 0
         self.fd = -1

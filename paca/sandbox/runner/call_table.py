@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from paca.sandbox.runner.pipes import PipeOutput
+
 LINGER_SECONDS = 0.1  # for output that arrives just after the command's end
 RECHECK_SECONDS = 0.02
 EMPTY_CHECKS = 3
@@ -33,7 +35,8 @@ EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 class CallTable:
     """Starts, follows and ends calls.
 
-    ``on_live`` is called when a call has new output, ``on_end`` when it has ended. ``oom_kills`` gives how
+    ``on_live`` is called when a call has new output to show, ``on_read`` when its output was read, ``on_end``
+    when it has ended. ``oom_kills`` gives how
     many processes the kernel has ended for lack of memory. ``disk_is_full``: whether nothing more can be
     stored in the workspace.
     """
@@ -43,12 +46,14 @@ class CallTable:
         *,
         poll: select.epoll,
         on_live: Callable[[Call], None],
+        on_read: Callable[[Call], None],
         on_end: Callable[[Call], None],
         oom_kills: Callable[[], int],
         disk_is_full: Callable[[], bool],
     ) -> None:
         self._poll = poll
         self._on_live = on_live
+        self._on_read = on_read
         self._on_end = on_end
         self._oom_kills = oom_kills
         self._disk_is_full = disk_is_full
@@ -59,7 +64,11 @@ class CallTable:
         self._ended: list[Call] = []
 
     def start(
-        self, call_id: str, timeout: float, spawn: Callable[[int], int], output: CallOutput
+        self,
+        call_id: str,
+        timeout: float,
+        spawn: Callable[[int], int],
+        output: CallOutput | PipeOutput,
     ) -> Call:
         """Start a call and enter it in the table. ``spawn`` gets the descriptor for the output, gives the pid.
 
@@ -104,6 +113,7 @@ class CallTable:
         """Read what a command wrote."""
         call = self._by_fd[fd]
         if self._read(call):
+            self._on_read(call)
             if call.output.live and time.monotonic() >= call.live_at:
                 self._send_live(call)
         elif call.exited_at and not call.kill_at:

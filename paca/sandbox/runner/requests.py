@@ -16,6 +16,7 @@ from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.files import WorkspaceFiles
 from paca.sandbox.runner.memory_usage import MemoryUsage
 from paca.sandbox.runner.output import CallOutput
+from paca.sandbox.runner.pipes import PipeOutput, Pipes
 from paca.sandbox.runner.runner_protection import protect_runner
 from paca.sandbox.runner.spawn import (
     environment,
@@ -63,6 +64,7 @@ class RequestHandler:
         self._calls = CallTable(
             poll=poll,
             on_live=self._send_live_output,
+            on_read=lambda call: self._pipes.after_read(call),
             on_end=self._on_call_end,
             oom_kills=settings["oom_kills"],
             disk_is_full=disk.is_full,
@@ -74,10 +76,16 @@ class RequestHandler:
             disk_fd=self._files.root if disk_fd is None else disk_fd,
             memory=None if settings["cgroup"] else MemoryUsage([TMP, HOME, SHARED_MEMORY]),
         )
+        self._pipes = Pipes(poll, send_update)
         self._followed: set[str] = set()
         self._kill_replies: dict[str, list[Reply]] = {}
         self._requests: dict[str, Callable[[dict[str, Any], Reply], None]] = {
             "run": self._run,
+            "open": self._open,
+            "send": lambda m, reply: self._pipes.send(
+                m["call_id"], a2b_base64(m["data"], strict_mode=True), reply
+            ),
+            "taken": self._taken,
             "follow": self._follow,
             "kill": self._kill,
             "ping": lambda m, reply: reply(None),
@@ -105,17 +113,20 @@ class RequestHandler:
 
     @property
     def busy(self) -> bool:
-        """Whether a command runs."""
-        return bool(self._calls.running)
+        """Whether a command runs. A process with a pipe is none: it ends with its worker."""
+        # guard: runner-pipes-keep-no-sandbox
+        return self._calls.running.keys() != self._pipes.open.keys()
 
     def reap(self) -> None:
         """Collect the processes that have ended."""
         self._calls.reap()
 
     def read_output(self, fd: int) -> None:
-        """Read what a command wrote to the pipe ``fd``."""
+        """Read what a command wrote to the pipe ``fd``, or write what it can take."""
         if self._calls.owns(fd):
             self._calls.read_output(fd)
+        elif self._pipes.owns(fd):
+            self._pipes.handle(fd)
 
     def tick(self, now: float) -> float:
         """Do what is due. Gives the seconds until something is due again."""
@@ -124,8 +135,11 @@ class RequestHandler:
         return wait if watch is None else min(wait, watch)
 
     def unfollow_all(self) -> None:
-        """Stop sending updates, because the worker is gone. Its calls continue."""
+        """Stop sending updates, because the worker is gone. Its calls continue, but for those with a pipe."""
         self._followed.clear()
+        # guard: runner-pipes-end-with-their-worker
+        for call_id in self._pipes.open:
+            self._calls.kill(self._calls.all[call_id], "cancelled")
         self._kill_replies.clear()
         self._watchdog.forget_requests()
 
@@ -137,14 +151,41 @@ class RequestHandler:
         if call_id in self._calls.all:
             self._follow(message, reply)
             return
+        output = CallOutput(lambda: self._files.create_output_file(call_id))
+        call = self._start(message, output)
+        reply({"seconds": call.seconds_left})
+
+    def _open(self, message: dict[str, Any], reply: Reply) -> None:
+        """Start a process with a pipe. Its id is new: it has no outcome that another worker could want."""
+        call_id: str = message["call_id"]
+        if call_id in self._calls.all:
+            raise RequestError("workspace_error", "A call of this id has been started before.")
+        call = self._pipes.start(
+            call_id, lambda output, stdin, err: self._start(message, output, stdin, err)
+        )
+        reply({"seconds": call.seconds_left})
+
+    def _taken(self, message: dict[str, Any], reply: Reply) -> None:
+        reply(None)
+        self._pipes.taken(message["call_id"])
+
+    def _start(
+        self,
+        message: dict[str, Any],
+        output: CallOutput | PipeOutput,
+        stdin: int | None = None,
+        err: int | None = None,
+    ) -> Call:
+        """Start the command of the message and follow it. Raises ``RequestError`` or ``OSError``."""
+        call_id: str = message["call_id"]
         argv, script = argv_of(message)
         encoded = self._environment | encode_all({**message["env"], "PACA_CALL": call_id})
         timeout = min(float(message["timeout"]), MAX_TIMEOUT_SECONDS)
-        output = CallOutput(lambda: self._files.create_output_file(call_id))
         opened: list[int] = []
 
         def start(out: int) -> int:
-            files = {"cwd": cwd, "out": out, "null": self._null}
+            given = self._null if stdin is None else stdin
+            files = {"cwd": cwd, "out": out, "null": given, "err": out if err is None else err}
             return self._spawn(
                 lambda: spawn(argv, encoded, **files, script=script_fd, limits=self._settings)
             )
@@ -163,7 +204,7 @@ class RequestHandler:
         finally:
             for fd in opened:
                 os.close(fd)
-        reply({"seconds": call.seconds_left})
+        return call
 
     def _spawn(self, start: Callable[[], int]) -> int:
         """Start a command, even if the processes of other commands have reached the container's limit."""
@@ -230,6 +271,7 @@ class RequestHandler:
             call.output.take_live()
 
     def _on_call_end(self, call: Call) -> None:
+        self._pipes.ended(call)
         if call.id in self._followed:
             if text := call.output.take_live():
                 self._send_update({"call": call.id, "text": text}, True)

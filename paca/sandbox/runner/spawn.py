@@ -121,15 +121,17 @@ def spawn(
     *,
     cwd: int,
     out: int,
+    err: int,
     null: int,
     script: int | None,
     limits: dict[str, Any],
 ) -> int:
     """Start a command and return its pid, which is also the id of its session. Raises ``OSError``.
 
-    ``script``: the descriptor that the command gets as ``SCRIPT_FD``.
+    ``null``, ``out`` and ``err``: the descriptors that it gets as standard input, output and error. ``script``: the
+    one that it gets as ``SCRIPT_FD``.
     """
-    descriptors = {0: null, 1: out, 2: out}
+    descriptors = {0: null, 1: out, 2: err}
     if script is not None:
         descriptors[SCRIPT_FD] = script
     os.fchdir(cwd)
