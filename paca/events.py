@@ -821,6 +821,25 @@ class SandboxFilesCopied(Event):
     told: str = ""
 
 
+# --- MCP servers --------------------------------------------------------------------------------
+
+
+@event("agent.mcp.unavailable")
+class McpUnavailable(Event):
+    """The MCP server of this name cannot be used, and ``error`` says why. The run goes on without it, and tries it again
+    later."""
+
+    server: str
+    error: str = ""
+
+
+@event("agent.mcp.available")
+class McpAvailable(Event):
+    """An MCP server that was unavailable is there again."""
+
+    server: str
+
+
 @event("agent.event.unknown")
 class UnknownEvent(Event):
     """A stored event of a type or shape that this version does not know, with its whole payload."""

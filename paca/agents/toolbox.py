@@ -1,7 +1,7 @@
 """The tools of an agent."""
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from paca.agents.skill_tools import SkillLibrary, skill_tools
 from paca.engine.approvals.person_tools import people_tools
@@ -28,12 +28,14 @@ def make_toolbox(
     chosen: Collection[str] | None = None,
     window: int | None = None,
     read_only: bool = False,
+    of_servers: Sequence[AnyTool] = (),
 ) -> Toolbox:
     """The toolbox of an agent that reaches its project by ``access`` and has the skills of ``library``.
 
     Without them it has every tool, to describe only. ``chosen`` are the names of the tools that are
     switched on; None for all, or for the essential ones if the ``window`` of the model, in tokens, is small.
-    With ``read_only`` the tools that change something are off.
+    With ``read_only`` the tools that change something are off. ``of_servers`` are the tools of MCP servers, which are
+    switched in the settings of their server.
 
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
@@ -43,7 +45,7 @@ def make_toolbox(
         # guard: toolbox-fits-a-small-window
         chosen = ESSENTIAL
     off = () if chosen is None else {tool.name for tool in tools}.difference(chosen)
-    return Toolbox(tools, off=off, read_only=read_only)
+    return Toolbox((*tools, *of_servers), off=off, read_only=read_only)
 
 
 def _own_tools(access: ProjectAccess | None, library: SkillLibrary | None) -> tuple[AnyTool, ...]:

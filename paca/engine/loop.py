@@ -65,6 +65,7 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
         apply_choice(turn, services)
         if outcome := await _end_before_call(turn, services):
             return outcome
+        await within_time(turn, _refresh_tools(turn, services))
         reminding.give_hint(turn, services)
         recorded = await within_time(turn, think_with_fallback(turn, services))
         # guard: engine-text-call-correction
@@ -80,6 +81,15 @@ async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
             return outcome
         calls = [OpenCall(call) for call in recorded.reply.calls]
         await within_time(turn, acting.run_calls(calls, turn, services))
+
+
+async def _refresh_tools(turn: ActiveTurn, services: TurnServices) -> None:
+    """Take the news of MCP servers: tools enter between two steps only."""
+    if services.refresh_tools is None:
+        return
+    news = await services.refresh_tools()
+    services.log.add(*news.events)
+    turn.toolbox = news.toolbox or turn.toolbox
 
 
 def _refuse_unknown_price(turn: ActiveTurn) -> TurnOutcome | None:

@@ -215,6 +215,17 @@ class ModelCallStarted:
 LogEntry = Event | ModelCallStarted
 
 
+@dataclass(frozen=True, slots=True)
+class ToolNews:
+    """Events about the tools of others, and the toolbox from here on; None if it stays."""
+
+    events: tuple[Event, ...] = ()
+    toolbox: Toolbox | None = None
+
+
+RefreshTools = Callable[[], Awaitable[ToolNews]]
+
+
 class EventLog(Protocol):
     """The event log of the conversation: the engine writes to it and reads what it derives from it."""
 
@@ -314,6 +325,7 @@ class TurnServices(ToolServices):
     ``lend_slot`` is a context in which the turn only waits, and others use its place on the worker.
     ``traces`` records the model calls, if the conversation is traced.
     ``open_model`` opens the model of another choice than the agent's own; None if there is no other.
+    ``refresh_tools`` is asked before each model call for news of the MCP servers; None if the agent has none.
     ``ends_run`` are errors of a tool after which the run cannot go on: it is unknown whether the call took
     effect, so it gets no result.
     """
@@ -327,6 +339,7 @@ class TurnServices(ToolServices):
     traces: CallTraces = NoCallTraces()
     ends_run: tuple[type[Exception], ...] = ()
     open_model: OpenModel | None = None
+    refresh_tools: RefreshTools | None = None
 
     async def wait(self, seconds: float) -> None:
         """Wait, and let others work meanwhile. It may take longer until the turn can go on."""

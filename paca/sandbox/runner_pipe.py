@@ -64,6 +64,7 @@ class RunnerPipe:
         return data
 
     async def outcome(self) -> CommandOutcome:
+        """How it ended, when it has. Raises ``SandboxGone``."""
         if self._call is None:
             raise SandboxGone
         return parse_outcome(await asyncio.shield(self._call.outcome))

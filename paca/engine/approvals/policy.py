@@ -75,6 +75,12 @@ class Verdict:
 
 OTHER_TOOL = CommandFinding("unsafe_tool", "Paca does not know what a call of this tool does.", "")
 EACH_CALL = CommandFinding("ask_for_all", "This agent asks before each call.", "")
+DESTRUCTIVE = CommandFinding(
+    "destructive_tool",
+    "Its MCP server says that a call may destroy something.",
+    "",
+    catastrophic=True,
+)
 REPOSITORY_SETTINGS = CommandFinding(
     "repository_settings",
     "It changes a file of .git, which can make git run other programs.",
@@ -155,6 +161,8 @@ def _unsafe_finding(call: AnyParsedCall) -> CommandFinding | None:
     arguments = call.arguments
     if call.tool.takes_command:
         return command_rules.scan(arguments.command)
+    if call.tool.asks_always:
+        return DESTRUCTIVE
     if not call.tool.safe:
         return OTHER_TOOL
     writes = call.tool.uses_workspace and call.tool.effect is not Effect.READ_ONLY

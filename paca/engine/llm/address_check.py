@@ -7,6 +7,7 @@ the network of this one.
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 # ``local`` in the setting: model servers on this machine at their usual ports.
@@ -28,6 +29,22 @@ OTHER_PRIVATE_NETWORKS = (
     ipaddress.IPv6Network("64:ff9b:1::/48"),  # NAT64 with an own prefix
     ipaddress.IPv6Network("fec0::/10"),  # site-local
 )
+
+
+class ServerAddresses(Protocol):
+    """Which addresses a transport may connect to."""
+
+    def allows(self, host: str, port: int, address: Address) -> bool:
+        """Whether a connection to this address, to which the host resolves, is allowed."""
+        ...
+
+    def is_listed(self, host: str, port: int, address: Address | None = None) -> bool:
+        """Whether this host is one that no proxy stands before."""
+        ...
+
+    def refusal(self, host: str, port: int) -> "AddressRefused":
+        """The error for a host without an allowed address."""
+        ...
 
 
 class AddressRefused(OSError):
@@ -73,6 +90,10 @@ class AllowedServers:
         names = {host.strip("[]").lower(), str(address)}
         return any((name, p) in self.listed for name in names for p in (port, ANY_PORT))
 
+    def refusal(self, host: str, port: int) -> AddressRefused:
+        """The error for a host without an allowed address."""
+        return AddressRefused(host, port)
+
     def allows(self, host: str, port: int, address: Address) -> bool:
         """Whether a connection to this address, to which the host resolves, is allowed."""
         if not is_private(address):
@@ -92,6 +113,12 @@ def is_private(address: Address) -> bool:
         if any(address in network for network in OTHER_PRIVATE_NETWORKS):
             return True
     return not address.is_global or address.is_multicast
+
+
+def plain_address(address: Address) -> Address:
+    """The address of the old network that the address holds, else the address itself."""
+    embedded = _embedded(address) if isinstance(address, ipaddress.IPv6Address) else None
+    return embedded or address
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -16,8 +16,7 @@ import httpx2
 from paca.engine.llm import call_recording, proxies
 from paca.engine.llm.address_check import (
     Address,
-    AddressRefused,
-    AllowedServers,
+    ServerAddresses,
     is_private,
     literal,
 )
@@ -29,7 +28,7 @@ LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 class CheckedBackend(httpcore2.AnyIOBackend):
     """Resolves a host once, checks its addresses and connects to a checked one."""
 
-    def __init__(self, allowed: AllowedServers) -> None:
+    def __init__(self, allowed: ServerAddresses) -> None:
         self._allowed = allowed
 
     async def connect_tcp(
@@ -44,7 +43,7 @@ class CheckedBackend(httpcore2.AnyIOBackend):
         addresses = await resolve(host, port)
         checked = [each for each in addresses if self._allowed.allows(host, port, each)]
         if not checked:
-            raise AddressRefused(host, port)
+            raise self._allowed.refusal(host, port)
         last = len(checked) - 1
         for number, address in enumerate(checked):
             try:
@@ -56,7 +55,7 @@ class CheckedBackend(httpcore2.AnyIOBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 if number == last:
                     raise
-        raise AddressRefused(host, port)
+        raise self._allowed.refusal(host, port)
 
 
 class PooledStream(httpcore2.AsyncNetworkStream):
@@ -119,7 +118,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     once, like every setting.
     """
 
-    def __init__(self, allowed: AllowedServers, limits: httpx2.Limits) -> None:
+    def __init__(self, allowed: ServerAddresses, limits: httpx2.Limits) -> None:
         self._allowed = allowed
         self._limits = limits
         self._proxies = proxies.of_environment()

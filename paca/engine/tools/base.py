@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from paca.common.text import is_encodable
+from paca.engine.llm.base import ToolSpec
 from paca.engine.todo_list import TodoList
 from paca.engine.tools.formatting import format_seconds, to_one_line
 from paca.engine.workspace import (
@@ -69,10 +70,19 @@ ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 
 @dataclass(frozen=True, slots=True)
+class ToolImage:
+    """An image in a result. ``kind`` is its media type, such as ``image/png``."""
+
+    kind: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ToolOutput:
     """The result of a call. The fields are those of the event ``ToolReturned``.
 
-    ``events`` come before it in the log, in the same transaction.
+    ``events`` come before it in the log, in the same transaction. ``images`` are shown to people, and to a model that
+    can see.
     """
 
     output: str
@@ -82,6 +92,7 @@ class ToolOutput:
     file: str = ""
     cause: str = ""
     events: tuple[Event, ...] = ()
+    images: tuple[ToolImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +122,17 @@ class Tool(ABC, Generic[ArgumentsT]):
     ``package``: the installed package of a custom tool, with its version; empty for Paca's own.
     ``reattachable``: the runner knows the call by its id. A second ``act`` with the same id, in the
     same start of the runner, waits for the first execution and does not start another.
+    ``takes_other_fields``: fields that the schema does not have are arguments too.
     """
 
-    name: ClassVar[str]
+    name: str
     effect: ClassVar[Effect]
     timeout_seconds: ClassVar[float] = 30
     uses_workspace: ClassVar[bool] = True
     reattachable: ClassVar[bool] = False
     takes_command: ClassVar[bool] = False
     only_thinks: ClassVar[bool] = False
+    takes_other_fields: ClassVar[bool] = False
     package: ClassVar[str] = ""
     Arguments: type[ArgumentsT]
 
@@ -130,6 +143,16 @@ class Tool(ABC, Generic[ArgumentsT]):
     def diff(self, arguments: ArgumentsT) -> str:
         """The change that the arguments describe, as lines with ``-`` and ``+``; empty if it is no edit."""
         return ""
+
+    @property
+    def own_spec(self) -> ToolSpec | None:
+        """The tool as the model sees it, if that does not follow from its class."""
+        return None
+
+    @property
+    def asks_always(self) -> bool:
+        """Whether a person sees each call before it runs, with every policy."""
+        return False
 
     @property
     def safe(self) -> bool:

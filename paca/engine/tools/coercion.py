@@ -16,12 +16,13 @@ NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]+)?")
 
 
 def coerce(
-    arguments: Mapping[str, Any], schema: dict[str, Any]
+    arguments: Mapping[str, Any], schema: dict[str, Any], *, takes_other_fields: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """The arguments that the schema accepts if they can be meant in one way, and a note for each change.
 
     A field that the schema does not have is left out, unless it resembles one that is not given: it may
-    be that one, misspelled. What is ambiguous stays as it is, and is refused by the schema.
+    be that one, misspelled, or the tool takes other fields. What is ambiguous stays as it is, and is refused by the
+    schema.
     """
     fields = schema["properties"]
     taken: dict[str, Any] = {}
@@ -33,7 +34,7 @@ def coerce(
                 notes.append(
                     f"{name} was {short_json(value)} and was taken as {short_json(meant)}."
                 )
-        elif _may_be_misspelled(name, fields, arguments):
+        elif takes_other_fields or _may_be_misspelled(name, fields, arguments):
             taken[name] = value
     unknown = [short_json(name) for name in arguments if name not in taken]
     if unknown:
@@ -46,9 +47,9 @@ def _may_be_misspelled(name: str, fields: Mapping[str, Any], given: Mapping[str,
     return bool(difflib.get_close_matches(name, [field for field in fields if field not in given]))
 
 
-def _meant(value: Any, kind: str) -> Any:
+def _meant(value: Any, kind: Any) -> Any:
     """The value of this JSON type that can only be meant, or the given value."""
-    read = _READERS.get((type(value), kind))
+    read = _READERS.get((type(value), kind)) if isinstance(kind, str) else None
     meant = read(value) if read else None
     return value if meant is None else meant
 

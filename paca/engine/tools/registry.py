@@ -96,7 +96,7 @@ class Toolbox:
             if name not in off and not (read_only and changes_something(tool))
         }
         # The specs are part of every request's prefix. A fixed order keeps prompt caches valid.
-        self._specs = tuple(_spec(type(tool)) for tool in self._on.values())
+        self._specs = tuple(tool.own_spec or _spec(type(tool)) for tool in self._on.values())
         self._schemas = {spec.name: spec.arguments for spec in self._specs}
 
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -143,7 +143,7 @@ class Toolbox:
                 f"{tool_name} did not run: expected an object of arguments; got {short_json(arguments)}."
             )
         schema = self._schemas[tool_name]
-        meant, notes = coerce(arguments, schema)
+        meant, notes = coerce(arguments, schema, takes_other_fields=tool.takes_other_fields)
         with suppress(ValidationError):
             return ParsedCall(tool, tool.Arguments.model_validate(meant), tuple(notes))
         try:  # the errors are about what the model wrote

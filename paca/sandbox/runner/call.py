@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from paca.sandbox.runner.output import CallOutput
-    from paca.sandbox.runner.pipes import PipeOutput
+    from paca.sandbox.runner.pipe_output import PipeOutput
 
 GRACE_SECONDS = 1.0  # between TERM and KILL
 NOT_ENDED = 1 << 62

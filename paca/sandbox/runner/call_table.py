@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from paca.sandbox.runner.pipes import PipeOutput
+    from paca.sandbox.runner.pipe_output import PipeOutput
 
 LINGER_SECONDS = 0.1  # for output that arrives just after the command's end
 RECHECK_SECONDS = 0.02

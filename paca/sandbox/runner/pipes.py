@@ -11,6 +11,7 @@ import select
 from binascii import b2a_base64
 
 from paca.sandbox.runner.errors import RequestError
+from paca.sandbox.runner.pipe_output import PipeOutput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,42 +23,8 @@ if TYPE_CHECKING:
     Reply = Callable[[Any], None]
 
 READ_BYTES = 1 << 16
-MAX_UNREAD_BYTES = 4 << 20  # of an ended process, whose worker does not take them
 MAX_ERROR_CHARACTERS = 2_000
 MAX_OPEN = 16
-
-
-class PipeOutput:
-    """The standard output of one process, as it is. It has the methods of ``CallOutput`` that the call table uses."""
-
-    truncated = False
-    path = ""
-
-    def __init__(self) -> None:
-        self.unsent = bytearray()
-        self.errors = ""
-
-    def feed(self, data: bytes, *, final: bool = False) -> None:
-        """Add bytes as they were read."""
-        if len(self.unsent) < MAX_UNREAD_BYTES:
-            self.unsent += data
-
-    def close(self) -> None:
-        """Do nothing: there is no file."""
-
-    def take_live(self) -> str:
-        """Nothing: a pipe has no text to show."""
-        return ""
-
-    live = ""
-
-    def text(self) -> str:
-        """The end of what the process wrote to its standard error, or why it could not be started."""
-        return self.errors or self.unsent.decode("utf-8", "replace")
-
-    def shrink(self) -> None:
-        """Free the memory of an old output."""
-        self.unsent.clear()
 
 
 class Pipe:

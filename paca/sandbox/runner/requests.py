@@ -16,7 +16,8 @@ from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.files import WorkspaceFiles
 from paca.sandbox.runner.memory_usage import MemoryUsage
 from paca.sandbox.runner.output import CallOutput
-from paca.sandbox.runner.pipes import PipeOutput, Pipes
+from paca.sandbox.runner.pipe_output import PipeOutput
+from paca.sandbox.runner.pipes import Pipes
 from paca.sandbox.runner.runner_protection import protect_runner
 from paca.sandbox.runner.spawn import (
     environment,

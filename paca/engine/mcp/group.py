@@ -1,0 +1,145 @@
+"""All MCP servers of one run: connected side by side, each with its own tools and its own troubles."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from paca import events
+from paca.engine.mcp.connection import OpenWorkspace, ServerConnection
+from paca.engine.mcp.names import tool_names
+from paca.engine.mcp.settings import McpServers, McpServerSettings, PinnedTool
+from paca.engine.mcp.tools import ListMcpResources, McpTool, ReadMcpPrompt, ReadMcpResource
+from paca.engine.tools.base import AnyTool
+
+# How long the first step of a turn waits for servers whose tools are not known yet. Later ones enter when they answer.
+WAIT_SECONDS = 5.0
+MAX_TOOLS = 80  # of all servers together: providers take 128 with those of Paca
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNews:
+    """What has happened since the last step: events for the log, and whether there are tools that the turn lacks."""
+
+    events: tuple[events.Event, ...] = ()
+    more_tools: bool = False
+
+
+class ServerGroup:
+    """The servers of an agent for as long as a run lasts. ``begin_turn`` comes before everything else.
+
+    Within a turn tools are only added, at the border of a step: a request begins with the same bytes as the one before,
+    but for the step at which a server has brought new ones.
+    """
+
+    def __init__(self, servers: McpServers, workspace: OpenWorkspace) -> None:
+        self._servers = servers
+        self._workspace = workspace
+        self._connections: dict[str, ServerConnection] = {}
+        self._shown: dict[str, AnyTool] = {}
+        self._told: dict[str, str] = {}
+        self._is_first_step = True
+
+    async def begin_turn(self, settings: Sequence[McpServerSettings]) -> None:
+        """Take the servers of the turn. Connections whose settings have not changed go on."""
+        kept: dict[str, ServerConnection] = {}
+        ended = dict(self._connections)
+        for each in settings:
+            known = ended.get(each.id)
+            if known is not None and _without_tools(known.settings) == _without_tools(each):
+                known.pins = each.tools or known.pins
+                kept[each.id] = ended.pop(each.id)
+            else:
+                kept[each.id] = ServerConnection(each, self._servers, self._workspace)
+        self._connections = kept
+        self._shown = {tool.name: tool for tool in self._current_tools()}
+        self._is_first_step = True
+        await _close_all(ended.values())
+
+    def tools(self) -> tuple[AnyTool, ...]:
+        """The tools of this turn so far."""
+        return tuple(self._shown.values())
+
+    async def before_step(self) -> ServerNews:
+        """Connect what is due, and tell what is new. Only the first step of a turn waits, for ``WAIT_SECONDS`` at most."""
+        waits = [each.begin() for each in self._due()]
+        unknown = [each for each in self._connections.values() if not each.pins]
+        if self._is_first_step and any(each.is_opening for each in unknown):
+            opened = [each.begin() for each in unknown if each.is_opening]
+            # guard: mcp-slow-servers-hold-nothing-up
+            await asyncio.wait(opened, timeout=WAIT_SECONDS)
+        elif waits:
+            await asyncio.sleep(0)
+        self._is_first_step = False
+        return ServerNews(tuple(self._tell()), self._take_more_tools())
+
+    def _due(self) -> Iterator[ServerConnection]:
+        """Servers to connect now. One in the sandbox waits for its first call if its tools are known."""
+        for each in self._connections.values():
+            is_lazy = each.settings.transport == "stdio" and bool(each.pins)
+            if each.is_due and not is_lazy:
+                yield each
+
+    def _tell(self) -> Iterator[events.Event]:
+        """One event when a server has become unavailable, and one when it is there again."""
+        for each in self._connections.values():
+            before = self._told.get(each.settings.id, "")
+            if each.error and not each.is_open and each.error != before:
+                self._told[each.settings.id] = each.error
+                yield events.McpUnavailable(server=each.settings.name, error=each.error)
+            elif before and each.is_open:
+                del self._told[each.settings.id]
+                yield events.McpAvailable(server=each.settings.name)
+
+    def _take_more_tools(self) -> bool:
+        """Add the tools that the turn does not have yet; True if there are any."""
+        more = [tool for tool in self._current_tools() if tool.name not in self._shown]
+        # guard: mcp-tools-are-only-added
+        self._shown |= {tool.name: tool for tool in more}
+        return bool(more)
+
+    def _current_tools(self) -> list[AnyTool]:
+        found: dict[str, AnyTool] = {}
+        for connection in self._connections.values():
+            for tool in _tools_of(connection):
+                if len(found) < MAX_TOOLS:
+                    found.setdefault(tool.name, tool)
+        return [*found.values(), *self._shared_tools()]
+
+    def _shared_tools(self) -> Iterator[AnyTool]:
+        """The tools for resources and prompts, if a server offers any."""
+        every = self._connections.values()
+        offering = {each.settings.name: each for each in every if each.resources or each.prompts}
+        if offering:
+            yield ListMcpResources(offering)
+        if any(each.resources for each in every):
+            yield ReadMcpResource(offering)
+        if any(each.prompts for each in every):
+            yield ReadMcpPrompt(offering)
+
+    async def close(self) -> None:
+        """End all connections, and the servers in the sandbox."""
+        await _close_all(self._connections.values())
+        self._connections = {}
+
+
+def _tools_of(connection: ServerConnection) -> Iterator[McpTool]:
+    pins = _offered_pins(connection.pins)
+    names = tool_names(connection.settings.name, connection.pins)
+    for own_name, pinned in sorted(pins.items()):
+        yield McpTool(names[own_name], pinned, connection)
+
+
+def _offered_pins(pins: Mapping[str, PinnedTool]) -> dict[str, PinnedTool]:
+    """The tools that an agent may have: accepted as they are described, and switched on."""
+    # guard: mcp-unaccepted-tools-are-not-offered
+    return {name: each for name, each in pins.items() if each.accepted and each.enabled}
+
+
+def _without_tools(settings: McpServerSettings) -> McpServerSettings:
+    return replace(settings, tools={}, resources=False, prompts=False)
+
+
+async def _close_all(connections: Iterable[ServerConnection]) -> None:
+    await asyncio.gather(*(each.close() for each in connections))

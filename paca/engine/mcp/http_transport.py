@@ -1,0 +1,97 @@
+"""The guarded way over HTTP to MCP servers: checked addresses, no redirects, bounded answers, access tokens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import httpx2
+
+from paca.engine.llm.transport import ModelTransport
+from paca.engine.mcp.addresses import AllowedAddresses
+
+MAX_MESSAGE_BYTES = 8 << 20
+MAX_STREAM_BYTES = 64 << 20
+CONNECT_SECONDS = 10.0
+# token(refused): the access token; with the one that the server has refused, a new one.
+AccessToken = Callable[[str], Awaitable[str]]
+
+
+class AnswerRefused(httpx2.StreamError):
+    """An answer of the server that is not read, with the reason."""
+
+
+class GuardedTransport(ModelTransport):
+    """Sends the requests of one connection. ``problem`` is what it has refused or the server has answered last.
+
+    ``access_token`` gives the token for a server with OAuth; None if it needs none.
+    """
+
+    def __init__(self, *, private_allowed: bool, access_token: AccessToken | None) -> None:
+        super().__init__(AllowedAddresses(private_allowed), httpx2.Limits(max_connections=8))
+        self._access_token = access_token
+        self._token = ""
+        self.problem = ""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request, once more with a new token if the server refuses the old one.
+
+        Raises ``AnswerRefused`` for a redirect or an encoded answer, and ``SignInNeeded``.
+        """
+        # Nothing is decompressed, so that no small answer becomes a large one.
+        request.headers["Accept-Encoding"] = "identity"
+        response = await self._send_with_token(request)
+        if response.status_code == 401 and self._access_token is not None:
+            await response.aclose()
+            self._token = await self._access_token(self._token)
+            response = await self._send_with_token(request)
+        return await self._checked(response)
+
+    async def _send_with_token(self, request: httpx2.Request) -> httpx2.Response:
+        if self._access_token is not None:
+            self._token = self._token or await self._access_token("")
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return await self._send(request)
+
+    async def _checked(self, response: httpx2.Response) -> httpx2.Response:
+        # guard: mcp-redirects-are-refused
+        if response.is_redirect:
+            await response.aclose()
+            raise self._refused("it redirects to another address; enter that one if it is right")
+        if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            await response.aclose()
+            raise self._refused("it sends compressed answers, although it was asked not to")
+        if response.is_error:
+            self.problem = f"it answers HTTP {response.status_code}"
+        is_stream = response.headers.get("Content-Type", "").startswith("text/event-stream")
+        limit = MAX_STREAM_BYTES if is_stream else MAX_MESSAGE_BYTES
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _BoundedStream(response.stream, limit, self._refused)
+        return response
+
+    def _refused(self, problem: str) -> AnswerRefused:
+        self.problem = problem
+        return AnswerRefused(problem)
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """The body of an answer, up to a limit."""
+
+    def __init__(
+        self,
+        stream: httpx2.AsyncByteStream,
+        limit: int,
+        refused: Callable[[str], AnswerRefused],
+    ) -> None:
+        self._stream, self._limit, self._refused = stream, limit, refused
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for data in self._stream:
+            read += len(data)
+            # guard: mcp-answers-are-bounded
+            if read > self._limit:
+                raise self._refused(f"its answer is longer than {self._limit >> 20} MiB")
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

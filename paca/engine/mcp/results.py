@@ -1,0 +1,109 @@
+"""Makes text of what an MCP server answers, and finds its images."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paca.common.text import to_storable
+from paca.engine.tools.formatting import format_size, strip_terminal_codes, truncate_middle
+
+MAX_IMAGES = 8
+MAX_IMAGE_BYTES = 3 << 20
+# The kinds that every model that can see takes, by their first bytes.
+IMAGE_SIGNS = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResultImage:
+    """An image in a result. ``kind`` is one of ``IMAGE_SIGNS``, which its bytes fit."""
+
+    kind: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """The text of a result as the model reads it, its images, and whether the text was cut."""
+
+    text: str
+    images: tuple[ResultImage, ...] = ()
+    truncated: bool = False
+
+
+def read_result(blocks: Iterable[Mapping[str, Any]], structured: Any = None) -> ReadResult:
+    """Read the content blocks of a result as the protocol describes them.
+
+    ``structured`` is shown if there is no text: servers of the newer revisions repeat it as text.
+    """
+    texts: list[str] = []
+    images: list[ResultImage] = []
+    for block in blocks:
+        text = _image(block, images) if block.get("type") == "image" else _text(block)
+        if text:
+            texts.append(text)
+    if structured is not None and not texts and not images:
+        texts.append(json.dumps(structured, ensure_ascii=False))
+    joined = strip_terminal_codes(to_storable("\n".join(texts)))
+    # guard: mcp-results-are-bounded
+    shown, truncated = truncate_middle(joined)
+    return ReadResult(shown or "(no output)", tuple(images), truncated)
+
+
+def _text(block: Mapping[str, Any]) -> str:
+    match block.get("type"):
+        case "text":
+            return str(block.get("text") or "")
+        case "resource":
+            return _contents(block.get("resource") or {})
+        case "resource_link":
+            name, uri = block.get("name") or "", block.get("uri") or ""
+            return f"[resource {name}: {uri}]"
+        case "audio":
+            return f"[audio, {block.get('mimeType')}: not shown]"
+    return f"[{block.get('type')}: not shown]"
+
+
+def _contents(contents: Mapping[str, Any]) -> str:
+    """The text of a resource, or a line about its bytes."""
+    if isinstance(text := contents.get("text"), str):
+        return text
+    size = len(str(contents.get("blob") or "")) * 3 // 4
+    return f"[{contents.get('uri')}: {contents.get('mimeType') or 'bytes'}, {format_size(size)}, not shown]"
+
+
+def read_contents(contents: Iterable[Mapping[str, Any]]) -> ReadResult:
+    """Read the contents of a resource; an image among them counts as an image of a result."""
+    blocks: list[dict[str, Any]] = []
+    for each in contents:
+        kind = each.get("mimeType")
+        if kind in IMAGE_SIGNS and each.get("blob"):
+            blocks.append({"type": "image", "mimeType": kind, "data": each["blob"]})
+        else:
+            blocks.append({"type": "resource", "resource": each})
+    return read_result(blocks)
+
+
+def _image(block: Mapping[str, Any], images: list[ResultImage]) -> str:
+    """Add the image, and give the line that stands for it in the text."""
+    kind = str(block.get("mimeType") or "").lower()
+    try:
+        data = base64.b64decode(str(block.get("data") or ""), validate=True)
+    except (binascii.Error, ValueError):
+        return "[image: cannot be read]"
+    if len(data) > MAX_IMAGE_BYTES or len(images) >= MAX_IMAGES:
+        return f"[image: {format_size(len(data))}, too large or too many to be shown]"
+    # guard: mcp-images-are-images
+    if not data.startswith(IMAGE_SIGNS.get(kind, ()) or (b"\0no",)):
+        return f"[image of an unknown kind: {format_size(len(data))}, not shown]"
+    images.append(ResultImage(kind, data))
+    return f"[image {len(images)}: {kind.removeprefix('image/').upper()}, {format_size(len(data))}]"
