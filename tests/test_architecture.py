@@ -81,6 +81,8 @@ MAY_CROSS = {
     "paca/ops/sandbox_factory.py": "a page or the doctor asks whether sandboxes can be had",
     "paca/ops/management/commands/reap_sandboxes.py": "a command sweeps once",
     "paca/agents/connection_check.py": "a page waits for one word of a model",
+    "paca/agents/mcp_check.py": "a page waits until an MCP server has said what it offers",
+    "paca/agents/mcp_sign_in.py": "a page waits for the sign-in service of an MCP server",
     "paca/engine/llm/anthropic/sdk_headers.py": "the import of the SDK takes seconds",
     "paca/engine/llm/litellm/library.py": "the import of the library takes seconds",
     "paca/common/api/downloads.py": "reads the file of a download",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import functools
 import json
 import re
@@ -33,6 +34,19 @@ def text_without_secrets(text: str, secrets: Collection[str]) -> str:
     """The text without the secrets, as ``without_secrets``."""
     data = text.encode("utf-8", "surrogatepass")
     return without_secrets(data, secrets).decode("utf-8", "surrogatepass")
+
+
+def secrets_of_header(value: str) -> Iterator[str]:
+    """The secrets in the value of a header: the value, what follows a scheme such as Bearer, and the password that Basic encodes."""
+    yield value
+    scheme, _, token = value.strip().rpartition(" ")
+    # guard: token-of-a-header-is-a-secret-without-its-scheme
+    yield token
+    if scheme.strip().lower() == "basic":
+        try:
+            yield base64.b64decode(token).decode("utf-8", "replace").partition(":")[2]
+        except binascii.Error:
+            return
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,7 +1,5 @@
 """The secret values that Paca knows, which neither a trace nor a span may hold."""
 
-import base64
-import binascii
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
@@ -9,9 +7,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 
-from paca.agents import encryption
-from paca.agents.models import Agent, ModelKey
+from paca.agents import encryption, mcp_secrets
+from paca.agents.models import Agent, McpServer, ModelKey
 from paca.agents.services.rotation import SECRET_COLUMNS
+from paca.common.secret_removal import secrets_of_header
 from paca.engine.llm.credentials import secrets_of
 from paca.projects.models import Member
 
@@ -33,7 +32,15 @@ def of_agent(agent_id: UUID) -> frozenset[str]:
     )
     stored = [*own, *lent.values_list("encrypted_key", flat=True)]
     keys = [encryption.decrypt(each) for each in stored if each]
-    return of_installation().union(*map(secrets_of, keys))
+    return of_installation().union(*map(secrets_of, keys), _of_mcp_servers(agent_id))
+
+
+def _of_mcp_servers(agent_id: UUID) -> frozenset[str]:
+    """The secrets of the agent's MCP servers: values of env and headers, tokens, and secrets of clients."""
+    found: set[str] = set()
+    for server in McpServer.objects.filter(agent=agent_id).select_related("grant"):
+        found.update(mcp_secrets.plain_secrets(server))
+    return frozenset(found - {""})
 
 
 def of_installation() -> frozenset[str]:
@@ -48,7 +55,7 @@ def of_installation() -> frozenset[str]:
         *_of_address(settings.OTEL_EXPORTER_OTLP_ENDPOINT),
     }
     for value in settings.OTEL_EXPORTER_OTLP_HEADERS.values():
-        found.update(_of_header(value))
+        found.update(secrets_of_header(value))
     return frozenset(found - {""})
 
 
@@ -57,16 +64,3 @@ def _of_address(url: str) -> Iterator[str]:
     password = urlsplit(url).password or ""
     yield password
     yield unquote(password)
-
-
-def _of_header(value: str) -> Iterator[str]:
-    """The value, what follows a scheme such as Bearer, and the password that Basic encodes."""
-    yield value
-    scheme, _, token = value.strip().rpartition(" ")
-    # guard: token-of-a-header-is-a-secret-without-its-scheme
-    yield token
-    if scheme.strip().lower() == "basic":
-        try:
-            yield base64.b64decode(token).decode("utf-8", "replace").partition(":")[2]
-        except binascii.Error:
-            return

@@ -169,6 +169,31 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"DELETE {P}agents/{{agent_id}}/skills/{{skill_id}}/":
                                        (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/mcp-servers/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/{{agent_id}}/mcp-servers/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/mcp-servers/import/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/mcp-servers/export/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"GET {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PATCH {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/tools/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/tools/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    # It runs in a sandbox, so that nobody can sign in to it.
+    f"POST {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/test/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/sign-in/":
+                                       (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/sign-in/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/check-ins/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"POST {P}agents/{{agent_id}}/check-ins/":
@@ -271,6 +296,8 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /":                           (302, 200, 302, 302, 302, 302, 302, 302, 302, 200),
     "GET /link/{secret}/": (404,) * 10,
     "GET /join/{secret}/": (404,) * 10,
+    # Without a state that the session knows nobody ends a sign-in.
+    "GET /mcp/sign-in/":               (302, 409, 409, 409, 409, 409, 409, 302, 302, 409),
     "GET /styleguide/":                (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
     "GET /projects/":                  (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
     "GET /tokens/":                    (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
@@ -391,6 +418,18 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"PATCH {P}agents/{{agent_id}}/": {"role_id": role},
         f"POST {P}agents/{{agent_id}}/skills/": {"template": "developer"},
         f"PATCH {P}agents/{{agent_id}}/skills/{{skill_id}}/": {"enabled": False},
+        f"POST {P}agents/{{agent_id}}/mcp-servers/": {
+            "name": "git",
+            "transport": "stdio",
+            "command": "git-mcp",
+        },
+        f"POST {P}agents/{{agent_id}}/mcp-servers/import/": {
+            "mcpServers": {"git": {"command": "git-mcp"}}
+        },
+        f"PATCH {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/": {"enabled": False},
+        f"POST {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/tools/": {
+            "tools": [{"name": "log", "enabled": False}]
+        },
         f"POST {P}agents/{{agent_id}}/check-ins/": {
             "name": "Board",
             "prompt": "Look.",

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 
 ZERO = "00000000-0000-0000-0000-000000000000"
 A = f"{P}agents/{{agent_id}}/"
+M = f"{A}mcp-servers/"
 S = f"{A}chat-sessions/"
 REQUIRED, BLANK, NO_TEXT = "This field is required.", "may not be blank", "Write something."
 UNKNOWN = ({"nonsense": 1}, "nonsense", "There is no such field.")
@@ -46,6 +47,18 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"auto_act": "maybe"}, "auto_act", "valid boolean"),
     ],
     f"POST {A}check-ins/{{check_in_id}}/run/": [UNKNOWN, ([], "body", "Expected a dictionary")],
+    # tests/agents/mcp has the long tables of these.
+    f"POST {M}": [({}, "transport", REQUIRED), ({"name": "a", "transport": "x"}, "transport", "not a valid choice")],
+    f"POST {M}import/": [({}, "mcpServers", "Paste an object"), ({"mcpServers": {}}, "mcpServers", "at least one server")],
+    f"PATCH {M}{{server_id}}/": [UNKNOWN, ({"command": ""}, "command", "needs this")],
+    f"POST {M}{{server_id}}/tools/": [
+        ({"tools": [{"name": "log", "safe": True}], **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ({}, "tools", REQUIRED),
+        ({"tools": []}, "tools", "may not be empty"),
+        ({"tools": [{"name": "log"}]}, "tools.0.accept", "Say what is decided"),
+        ({"tools": [{"name": "log", "accept": True}]}, "tools.0.hash", REQUIRED),
+        ({"tools": [{"name": "no", "safe": False}]}, "tools.0.name", "no such tool"),
+    ],
     f"POST {A}execute/": [
         ({}, "instruction", REQUIRED),
         ({"instruction": ""}, "instruction", NO_TEXT),
@@ -130,6 +143,8 @@ BY_ID_ONLY = {
     f"POST {D}restore/": "doc_id",
     f"POST {P}sprints/{{sprint_id}}/start/": "sprint_id",
     f"POST {A}test-connection/": "agent_id",
+    f"POST {M}{{server_id}}/test/": "server_id",
+    f"POST {M}{{server_id}}/sign-in/": "server_id",
 }
 # These take no input at all.
 NO_INPUT = {"POST /api/v1/notifications/read/", "POST /api/v1/tickets/"}

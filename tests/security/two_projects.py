@@ -11,11 +11,12 @@ from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
 from paca.agents.models import Agent
-from paca.agents.services import model_keys, skills
+from paca.agents.services import mcp_servers, mcp_tools, model_keys, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.conversations.models import PersonRequest
 from paca.conversations.services import check_ins, instructions, suggestions
+from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects import permissions
 from paca.projects.models import Member, Notification, Project
 from paca.projects.services import (
@@ -107,6 +108,7 @@ def make_project(owner_name: str) -> ProjectObjects:
         "role_id": spare.pk,
         "agent_id": agent.pk,
         "skill_id": skills.create_from_template(agent, "ba", by=me).pk,
+        "server_id": _make_mcp_server(agent, me),
         "check_in_id": check_ins.create(
             agent, name="Secret", prompt="A secret", every_minutes=60, by=me
         ).pk,
@@ -119,6 +121,16 @@ def make_project(owner_name: str) -> ProjectObjects:
         **_ended_requests(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)
+
+
+def _make_mcp_server(agent: Agent, me: Member) -> UUID:
+    """An MCP server with a tool."""
+    server = mcp_servers.create(
+        agent, name="secret", transport="stdio", command="a", env={"KEY": "a secret"}, by=me
+    )
+    offer = ServerOffer((OfferedTool("log", "A secret", {}),))
+    mcp_tools.report(agent.pk, server.pk, state=ServerState.AVAILABLE, offer=offer)
+    return server.pk
 
 
 def _make_tasks(me: Member, agent: Agent) -> dict[str, UUID | int]:

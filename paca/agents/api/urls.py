@@ -1,8 +1,10 @@
-"""URLs below ``/api/v1/``: agents with their skills, and the models, tools and templates to choose from."""
+"""URLs below ``/api/v1/``: agents with their skills and MCP servers, and the models, tools and templates to choose from."""
 
 from django.urls import path
 
-from paca.agents.api import agents, catalogues, model_keys, skills
+from paca.agents.api import agents, catalogues, mcp_servers, model_keys, skills
+
+MCP = "projects/<uuid:project>/agents/<uuid:agent_id>/mcp-servers/"
 
 urlpatterns = [
     path("agents/llm-models/", catalogues.LlmModelList.as_view(), name="llm-models"),
@@ -51,5 +53,40 @@ urlpatterns = [
         "projects/<uuid:project>/agents/<uuid:agent_id>/skills/<uuid:skill_id>/",
         skills.SkillDetail.as_view(),
         name="agent-skill",
+    ),
+    path(
+        f"{MCP}",
+        mcp_servers.McpServerList.as_view(),
+        name="mcp-servers",
+    ),
+    path(
+        f"{MCP}import/",
+        mcp_servers.McpServerImport.as_view(),
+        name="mcp-server-import",
+    ),
+    path(
+        f"{MCP}export/",
+        mcp_servers.McpServerExport.as_view(),
+        name="mcp-server-export",
+    ),
+    path(
+        f"{MCP}<uuid:server_id>/",
+        mcp_servers.McpServerDetail.as_view(),
+        name="mcp-server",
+    ),
+    path(
+        f"{MCP}<uuid:server_id>/test/",
+        mcp_servers.CheckMcpServer.as_view(),
+        name="mcp-server-test",
+    ),
+    path(
+        f"{MCP}<uuid:server_id>/tools/",
+        mcp_servers.McpServerTools.as_view(),
+        name="mcp-server-tools",
+    ),
+    path(
+        f"{MCP}<uuid:server_id>/sign-in/",
+        mcp_servers.McpSignIn.as_view(),
+        name="mcp-server-sign-in",
     ),
 ]

@@ -1,7 +1,16 @@
-"""Agents, the members of a project that work by themselves, and their skills."""
+"""Agents, the members of a project that work by themselves, their skills and their MCP servers."""
 
 from paca.agents.models.agent import Agent
 from paca.agents.models.choices import AgentCategory, AgentPriority, AgentStatus
+from paca.agents.models.mcp_server import (
+    McpAuth,
+    McpHealth,
+    McpServer,
+    McpTool,
+    McpToolState,
+    McpTransport,
+)
+from paca.agents.models.mcp_sign_in import McpGrant, McpSignIn
 from paca.agents.models.model_key import KeySource, ModelKey
 from paca.agents.models.skill import Skill, SkillFile
 
@@ -11,6 +20,14 @@ __all__ = [
     "AgentPriority",
     "AgentStatus",
     "KeySource",
+    "McpAuth",
+    "McpGrant",
+    "McpHealth",
+    "McpServer",
+    "McpSignIn",
+    "McpTool",
+    "McpToolState",
+    "McpTransport",
     "ModelKey",
     "Skill",
     "SkillFile",

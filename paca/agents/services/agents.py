@@ -9,7 +9,7 @@ from paca.accounts import audit
 from paca.agents import catalogue, encryption, toolbox
 from paca.agents.models import Agent
 from paca.agents.models.tags import normalize_tags
-from paca.agents.services import checks, skills
+from paca.agents.services import checks, mcp_servers, skills
 from paca.common.errors import Conflict, Invalid, NotFound
 from paca.projects.models import Project, Role
 from paca.projects.services import members
@@ -151,7 +151,7 @@ def configure(
 
 @transaction.atomic
 def retire(agent: Agent, *, by: audit.HasActor | None) -> None:
-    """Remove the agent from the project and delete its key. Its conversations stay readable.
+    """Remove the agent from the project and delete its keys and MCP servers. Its conversations stay readable.
 
     Raises ``NotFound`` if it is retired already.
     """
@@ -160,6 +160,8 @@ def retire(agent: Agent, *, by: audit.HasActor | None) -> None:
     members.end_membership(agent.member, by=by)
     agent.deleted_at = timezone.now()
     _store_keys(agent, "", "")
+    # guard: mcp-secrets-go-with-their-agent
+    mcp_servers.delete_all(agent, by=by)
     columns = ("encrypted_key", "key_last4", "fallback_encrypted_key", "fallback_key_last4")
     agent.save(update_fields=["deleted_at", *columns, "updated_at"])
     audit.record("agent.retired", agent, by=by, project_id=agent.project_id)

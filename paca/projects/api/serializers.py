@@ -67,6 +67,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "prefix",
             "description",
             "time_zone",
+            "private_mcp_servers",
             "limits",
             "created_at",
             "updated_at",
@@ -85,6 +86,10 @@ class ProjectInput(InputSerializer):
         allow_blank=True,
         help_text="Hours of check-ins are meant in it, such as Europe/Berlin. Empty: the server's.",
     )
+    private_mcp_servers = serializers.BooleanField(
+        required=False,
+        help_text="Whether MCP servers of its agents may be in the private network of this server.",
+    )
     limits = ProjectLimitsInput(source="*", required=False)
 
 
@@ -93,6 +98,7 @@ class NewProjectInput(ProjectInput):
 
     limits = None  # type: ignore[assignment]  # a new project has none
     time_zone = None  # type: ignore[assignment]
+    private_mcp_servers = None  # type: ignore[assignment]
     workspace_id = serializers.UUIDField(required=False)
 
 

@@ -58,6 +58,11 @@ class Project(BaseModel):
         validators=[time_zones.check],
         help_text="Hours of check-ins are meant in it, such as Europe/Berlin. Empty: the server's.",
     )
+    private_mcp_servers = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="MCP servers of its agents may be in the private network of this server.",
+    )
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,
         blank=True,
