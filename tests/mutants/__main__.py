@@ -20,13 +20,13 @@ from queue import Queue
 
 import pytest
 
-from tests.mutants.changes import changed, markers
+from tests.mutants.changes import changed, function_of, markers
+from tests.mutants.forking import names
 from tests.mutants.guards import MUTANTS, Mutant
+from tests.mutants.tester import FAIL_QUICKLY, Tester
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AT_ONCE = 2  # mutants, each in a copy of the tree
-# A mutant may hang, and how a test fails interests nobody.
-FAIL_QUICKLY = ("-x", "--timeout=20", "--assert=plain", "-p", "tests.mutants.without_shrinking")
 
 
 def main() -> int:
@@ -41,9 +41,9 @@ def main() -> int:
         trees = [Path(folder, str(number)) for number in range(AT_ONCE)]
         for tree in trees:
             _copy_to(tree)
-        if not _all_pass(chosen, trees[0]):
-            return 2
-        survived = _survivors(chosen, trees)
+        tests = {test for mutant in chosen if not mutant.on_services for test in mutant.tests}
+        with Tester(trees[0], tests) as one, Tester(trees[1], tests) as other:
+            survived = _survivors(chosen, [one, other])
     print(f"{len(chosen) - len(survived)} of {len(chosen)} mutants were killed")
     return int(bool(survived))
 
@@ -64,13 +64,8 @@ def _quick(mutants: Sequence[Mutant]) -> list[Mutant]:
         mutant
         for mutant in mutants
         if not mutant.on_services
-        and not any(_names(test, node) for node in slow for test in mutant.tests)
+        and not any(names(test, node) for node in slow for test in mutant.tests)
     ]
-
-
-def _names(test: str, node: str) -> bool:
-    """Whether ``test``, a file or a test function, is or contains the collected test ``node``."""
-    return node == test or node.startswith((f"{test}::", f"{test}["))
 
 
 def _copy_to(tree: Path) -> None:
@@ -88,77 +83,73 @@ def _copy_to(tree: Path) -> None:
             shutil.copy2(ROOT / name, tree / name)
 
 
-def _all_pass(chosen: Sequence[Mutant], tree: Path) -> bool:
-    """Whether the tests pass with every guard in place. Otherwise a failure proves nothing."""
-    for on_services in (False, True):
-        tests = {
-            test for mutant in chosen for test in mutant.tests if mutant.on_services == on_services
-        }
-        if tests:
-            ended = _run([*sorted(tests), "-x", "-n", str(AT_ONCE)], tree, on_services=on_services)
-            if ended.returncode != pytest.ExitCode.OK:
-                print(ended.stdout, "the tests fail with every guard in place", sep="\n")
-                return False
-    return True
-
-
-def _survivors(mutants: Sequence[Mutant], trees: Sequence[Path]) -> list[Mutant]:
+def _survivors(mutants: Sequence[Mutant], testers: Sequence[Tester]) -> list[Mutant]:
     """Try the mutants, one at a time in each tree."""
-    free: Queue[Path] = Queue()
-    for tree in trees:
-        free.put(tree)
+    free: Queue[Tester] = Queue()
+    for tester in testers:
+        free.put(tester)
 
     def is_killed(mutant: Mutant) -> bool:
-        tree = free.get()
+        tester = free.get()
         try:
-            return _is_killed(mutant, tree)
+            return _is_killed(mutant, tester)
         finally:
-            free.put(tree)
+            free.put(tester)
 
-    with ThreadPoolExecutor(len(trees)) as pool:
+    with ThreadPoolExecutor(len(testers)) as pool:
         killed = list(pool.map(is_killed, mutants))
     return [mutant for mutant, dead in zip(mutants, killed, strict=True) if not dead]
 
 
-def _is_killed(mutant: Mutant, tree: Path) -> bool:
+def _is_killed(mutant: Mutant, tester: Tester) -> bool:
     """Run the tests of the mutant and print its line; gives whether one failed."""
     began = time.monotonic()
-    verdict = _verdict(mutant, tree)
+    verdict = _verdict(mutant, tester)
     print(f"  {verdict:<20} {time.monotonic() - began:4.0f} s  {mutant.guard}", flush=True)
     return verdict == "killed"
 
 
-def _verdict(mutant: Mutant, tree: Path) -> str:
-    with _without_guard(mutant, tree):
-        ended = _run([*mutant.tests, *FAIL_QUICKLY], tree, on_services=mutant.on_services)
-    if ended.returncode == pytest.ExitCode.TESTS_FAILED:
+def _verdict(mutant: Mutant, tester: Tester) -> str:
+    """A fork is quick, but has imported the modules before the change: only its failure is a verdict."""
+    if not mutant.on_services and tester.passes(mutant.tests):
+        with _without_guard(mutant, tester.tree) as (file, function):
+            if (
+                function
+                and tester.run(mutant.tests, file, function) == pytest.ExitCode.TESTS_FAILED
+            ):
+                return "killed"
+    whole = _run(mutant, tester.tree)
+    with _without_guard(mutant, tester.tree):
+        ended = _run(mutant, tester.tree, *FAIL_QUICKLY)
+    if whole != pytest.ExitCode.OK:
+        return f"NO VERDICT: the tests end with {whole} with every guard in place"
+    if ended == pytest.ExitCode.TESTS_FAILED:
         return "killed"
-    if ended.returncode == pytest.ExitCode.OK:
-        return "SURVIVED"
-    return f"NO VERDICT ({ended.returncode})"
+    return "SURVIVED" if ended == pytest.ExitCode.OK else f"NO VERDICT ({ended})"
 
 
 @contextmanager
-def _without_guard(mutant: Mutant, tree: Path) -> Iterator[None]:
+def _without_guard(mutant: Mutant, tree: Path) -> Iterator[tuple[Path, str]]:
+    """Change the file; gives it and the name of the changed function."""
     file = dict(markers(tree))[mutant.guard]
     source = file.read_text(encoding="utf-8")
     file.write_text(changed(source, mutant.guard, mutant.change), encoding="utf-8")
     try:
-        yield
+        yield file, function_of(source, mutant.guard)
     finally:
         file.write_text(source, encoding="utf-8")
 
 
-def _run(
-    arguments: Sequence[str], tree: Path, *, on_services: bool
-) -> subprocess.CompletedProcess[str]:
-    module = "tests.on_services" if on_services else "pytest"
-    command = [sys.executable, "-m", module, *arguments, "-q", "-p", "no:cacheprovider"]
+def _run(mutant: Mutant, tree: Path, *options: str) -> int:
+    """The exit code of the mutant's tests in a process of their own."""
+    module = "tests.on_services" if mutant.on_services else "pytest"
+    command = [sys.executable, "-m", module, *mutant.tests, *options]
+    command += ["-q", "-p", "no:cacheprovider"]
     # In CI a skipped test fails the run, and so does a run of no test.
     environment = {**os.environ, "CI": "true"}
     return subprocess.run(
-        command, cwd=tree, env=environment, capture_output=True, text=True, check=False
-    )
+        command, cwd=tree, env=environment, capture_output=True, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

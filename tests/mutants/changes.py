@@ -114,6 +114,25 @@ def changed(source: str, guard: str, change: Change) -> str:
     return (before + indented.encode() + after).decode()
 
 
+def function_of(source: str, guard: str) -> str:
+    """The qualified name of the outermost function around the marked statement; empty outside of functions."""
+    marked, name = _marked(source, guard).lineno, ""
+    scope: ast.AST = ast.parse(source)
+    while True:
+        inner = [
+            node
+            for node in ast.iter_child_nodes(scope)
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.lineno <= marked <= (node.end_lineno or 0)
+        ]
+        if not inner:
+            return ""
+        [scope] = inner
+        name = f"{name}.{scope.name}" if name else scope.name
+        if not isinstance(scope, ast.ClassDef):
+            return name
+
+
 def _marked(source: str, guard: str) -> ast.stmt:
     """The first statement that begins below the marker; comments may stand between them."""
     (line,) = (
