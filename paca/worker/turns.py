@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -21,9 +22,19 @@ from paca.conversations.store import Fenced, Lease
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.call_traces import NoCallTraces
 from paca.engine.loop import run_until_done
+from paca.engine.mcp.group import ServerGroup
+from paca.engine.mcp.settings import McpServers
 from paca.engine.model_state import OWN_MODEL
 from paca.engine.request_size import window_of
-from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
+from paca.engine.tools.registry import Toolbox
+from paca.engine.turn import (
+    ActiveTurn,
+    LendSlot,
+    RefreshTools,
+    ToolServices,
+    TurnOutcome,
+    TurnServices,
+)
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
@@ -43,6 +54,7 @@ from paca.worker.control_protocol import (
 )
 from paca.worker.database import Database
 from paca.worker.full_output_store import FullOutputStore
+from paca.worker.mcp_access import RunMcpServers, refresh_tools
 from paca.worker.project_access import RunProjectAccess
 from paca.worker.run_log import HistoryCache, RunLog
 from paca.worker.run_traces import RunTraces
@@ -65,6 +77,7 @@ class WorkerResources:
     warm_pool: WarmPool | None = None
     titles: TitleWriter | None = None
     history_cache: HistoryCache = field(default_factory=HistoryCache)
+    mcp_servers: Callable[[UUID, Database], McpServers] = RunMcpServers
 
 
 class ConversationRun:
@@ -85,6 +98,7 @@ class ConversationRun:
             claimed.lease, claimed.rows.agent.pk, resources.database
         )
         self._skill_access = RunSkillAccess(claimed.rows.agent.pk, resources.database)
+        self._mcp_servers = resources.mcp_servers(claimed.rows.agent.pk, resources.database)
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
         self._traces = RunTraces(
             claimed.lease.conversation_id, claimed.rows.agent.pk, resources.database
@@ -186,12 +200,14 @@ class ConversationRun:
             warm_pool=self._resources.warm_pool,
             lend_slot=self._lend_slot,
         )
+        servers = ServerGroup(self._mcp_servers, sandbox.workspace)
         try:
-            while await self._run_turn(turn, log, sandbox):
+            while await self._run_turn(turn, log, sandbox, servers):
                 turn = await database.call(assemble_next_turn, self.lease, log.cached_history)
             await log.catch_up()
             self._resources.history_cache.put(self.conversation_id, log.cached_history)
         finally:
+            await servers.close()
             await sandbox.detach()
 
     async def _read_first_turn(self) -> AssembledTurn:
@@ -209,25 +225,36 @@ class ConversationRun:
     def _turn_number(self) -> int:
         return self._claimed.rows.conversation.turn_number + self.turns - 1
 
-    async def _run_turn(self, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox) -> bool:
+    async def _run_turn(
+        self, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox, servers: ServerGroup
+    ) -> bool:
         """Run one turn to its end; True if the next one has started."""
         with logs.log_context(turn=self._turn_number):
-            active = self._active_turn = ActiveTurn(
-                turn.profile,
-                make_toolbox(
+            await servers.begin_turn(await self._mcp_servers.settings())
+
+            def new_toolbox() -> Toolbox:
+                return make_toolbox(
                     self._project_access,
                     SkillLibrary(turn.skills, self._skill_access),
                     chosen=turn.tools,
                     window=window_of(turn.profile, log.progress),
                     read_only=turn.read_only,
-                ),
+                    of_servers=servers.tools(),
+                )
+
+            active = self._active_turn = ActiveTurn(
+                turn.profile,
+                new_toolbox(),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds()
                 + log.progress.decisions.waited_seconds,
                 seen_files=log.seen_files,
                 key_owner=turn.models.key_owner,
             )
-            outcome = await self._run_engine(active, turn, log, sandbox)
+            refresh = (
+                None if servers.is_empty else functools.partial(refresh_tools, servers, new_toolbox)
+            )
+            outcome = await self._run_engine(active, turn, log, sandbox, refresh)
             if self._request is RELEASE and outcome is run_errors.INTERNAL:
                 await log.commit()  # known results, and the usage of the cancelled call
                 await self._release_claim()
@@ -235,7 +262,12 @@ class ConversationRun:
             return await self._end_turn(active, turn, outcome, log, sandbox)
 
     async def _run_engine(
-        self, active: ActiveTurn, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox
+        self,
+        active: ActiveTurn,
+        turn: AssembledTurn,
+        log: RunLog,
+        sandbox: RunSandbox,
+        refresh: RefreshTools | None,
     ) -> TurnOutcome:
         """The engine's outcome. Its errors become outcomes that people can read."""
         try:
@@ -255,6 +287,7 @@ class ConversationRun:
                 traces=self._traces if turn.is_traced else NoCallTraces(),
                 ends_run=(Fenced, *database_errors.UNAVAILABLE_ERRORS),
                 open_model=turn.models.open,
+                refresh_tools=refresh,
             )
             if self._request is None:
                 self._engine = asyncio.create_task(run_until_done(active, services))

@@ -95,6 +95,7 @@ class ServerConnection:
             self._opened = asyncio.get_running_loop().create_future()
             self._opened.add_done_callback(_retrieve)
             self._holder = asyncio.create_task(self._hold(self._opened, self._closing))
+            self._holder.add_done_callback(_log_error)
         return self._opened
 
     async def session(self) -> SdkSession:
@@ -115,8 +116,12 @@ class ServerConnection:
         """Connect, and keep the connection until it ends or is closed."""
         try:
             async with AsyncExitStack() as stack:
+                await load_sdk()
+                # The start of a sandbox has time limits of its own.
+                is_inside = self.settings.transport == "stdio"
+                workspace = await self._workspace() if is_inside else None
                 async with asyncio.timeout(self.settings.start_seconds):
-                    session = await self._connect(stack)
+                    session = await self._connect(stack, workspace)
                     await self._take_offer(session)
                 self._session, self.error, self._failures = session, "", 0
                 _settle(opened, None)
@@ -130,27 +135,27 @@ class ServerConnection:
             self._session = None
             _settle(opened, ServerUnavailable(self.error or "it was not connected"))
 
-    async def _connect(self, stack: AsyncExitStack) -> SdkSession:
-        await load_sdk()
+    async def _connect(
+        self, stack: AsyncExitStack, workspace: SandboxWorkspace | None
+    ) -> SdkSession:
         from paca.engine.mcp import sdk
 
         # A server that ends at a request that it does not know is asked in the old way the next time.
         mode: sdk.Mode = "legacy" if self._failures % 2 else "auto"
-        if self.settings.transport != "stdio":
+        if workspace is None:
             token = self._access_token if self.settings.uses_oauth else None
             return await stack.enter_async_context(
                 sdk.connect_over_http(self.settings, token, mode)
             )
-        self._pipe = pipe = await self._start_process()
+        self._pipe = pipe = await self._start_process(workspace)
         stack.push_async_callback(_close, pipe)
         try:
             return await stack.enter_async_context(sdk.connect_to_process(pipe, mode))
         except McpError as error:
             raise ServerUnavailable(await _end_of(pipe) or error.detail) from None
 
-    async def _start_process(self) -> ProcessPipe:
+    async def _start_process(self, workspace: SandboxWorkspace) -> ProcessPipe:
         """Start the server in the sandbox. Its variables are given to this process only."""
-        workspace = await self._workspace()
         return await workspace.open_pipe(
             Command(
                 f"mcp-{uuid.uuid4().hex}",
@@ -248,6 +253,12 @@ class ServerConnection:
             if any(word in name.lower() for word in SECRET_WORDS)
         ]
         return frozenset({*headers, *(each.rpartition(" ")[2] for each in headers), *named} - {""})
+
+
+def _log_error(holder: asyncio.Task[None]) -> None:
+    """A lost lease or a database error: the next commit of the run meets it too."""
+    if not holder.cancelled() and (error := holder.exception()) is not None:
+        logger.warning("MCP connection failed", extra={"error": type(error).__name__})
 
 
 def _retrieve(opened: asyncio.Future[None]) -> None:

@@ -57,6 +57,11 @@ class ServerGroup:
         self._is_first_step = True
         await _close_all(ended.values())
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the agent has no servers."""
+        return not self._connections
+
     def tools(self) -> tuple[AnyTool, ...]:
         """The tools of this turn so far."""
         return tuple(self._shown.values())
