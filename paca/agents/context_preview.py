@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paca.agents import prompts
+from paca.agents import mcp_reading, prompts
 from paca.agents.models import Agent
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
@@ -15,6 +15,7 @@ from paca.engine.context.measuring import CHARACTERS_PER_TOKEN
 from paca.engine.llm import own_parameters
 from paca.engine.llm.base import ToolSpec
 from paca.engine.llm.text_tool_calls.adapter import describe_tools
+from paca.engine.mcp.group import known_tools
 from paca.engine.request_size import known_window
 
 
@@ -78,7 +79,11 @@ def preview(
     window = known_window(
         agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
     )
-    specs = make_toolbox(library=SkillLibrary(skills), chosen=agent.tools, window=window).specs()
+    of_servers = known_tools(mcp_reading.settings_of(agent.pk))
+    toolbox = make_toolbox(
+        library=SkillLibrary(skills), chosen=agent.tools, window=window, of_servers=of_servers
+    )
+    specs = toolbox.specs()
     if agent.text_tool_calls:
         parts.append(ContextPart("tools", describe_tools(specs)))
         specs = ()

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from paca import events
 from paca.engine.mcp.connection import OpenWorkspace, ServerConnection
 from paca.engine.mcp.names import tool_names
-from paca.engine.mcp.settings import McpServers, McpServerSettings, PinnedTool
+from paca.engine.mcp.settings import McpServers, McpServerSettings, NoMcpServers, PinnedTool
 from paca.engine.mcp.tools import ListMcpResources, McpTool, ReadMcpPrompt, ReadMcpResource
 from paca.engine.tools.base import AnyTool
+from paca.engine.workspace import SandboxUnavailable, SandboxWorkspace
 
 # How long the first step of a turn waits for servers whose tools are not known yet. Later ones enter when they answer.
 WAIT_SECONDS = 5.0
@@ -53,7 +54,7 @@ class ServerGroup:
             else:
                 kept[each.id] = ServerConnection(each, self._servers, self._workspace)
         self._connections = kept
-        self._shown = {tool.name: tool for tool in self._current_tools()}
+        self._shown = {tool.name: tool for tool in _tools(self._connections.values())}
         self._is_first_step = True
         await _close_all(ended.values())
 
@@ -99,34 +100,47 @@ class ServerGroup:
 
     def _take_more_tools(self) -> bool:
         """Add the tools that the turn does not have yet; True if there are any."""
-        more = [tool for tool in self._current_tools() if tool.name not in self._shown]
+        more = [tool for tool in _tools(self._connections.values()) if tool.name not in self._shown]
         # guard: mcp-tools-are-only-added
         self._shown |= {tool.name: tool for tool in more}
         return bool(more)
-
-    def _current_tools(self) -> list[AnyTool]:
-        found: dict[str, AnyTool] = {}
-        for connection in self._connections.values():
-            for tool in _tools_of(connection):
-                if len(found) < MAX_TOOLS:
-                    found.setdefault(tool.name, tool)
-        return [*found.values(), *self._shared_tools()]
-
-    def _shared_tools(self) -> Iterator[AnyTool]:
-        """The tools for resources and prompts, if a server offers any."""
-        every = self._connections.values()
-        offering = {each.settings.name: each for each in every if each.resources or each.prompts}
-        if offering:
-            yield ListMcpResources(offering)
-        if any(each.resources for each in every):
-            yield ReadMcpResource(offering)
-        if any(each.prompts for each in every):
-            yield ReadMcpPrompt(offering)
 
     async def close(self) -> None:
         """End all connections, and the servers in the sandbox."""
         await _close_all(self._connections.values())
         self._connections = {}
+
+
+def known_tools(settings: Sequence[McpServerSettings]) -> tuple[AnyTool, ...]:
+    """The tools with which a turn begins, to describe only."""
+    return tuple(
+        _tools([ServerConnection(each, NoMcpServers(), _no_workspace) for each in settings])
+    )
+
+
+async def _no_workspace() -> SandboxWorkspace:
+    raise SandboxUnavailable
+
+
+def _tools(connections: Iterable[ServerConnection]) -> list[AnyTool]:
+    found: dict[str, AnyTool] = {}
+    every = list(connections)
+    for connection in every:
+        for tool in _tools_of(connection):
+            if len(found) < MAX_TOOLS:
+                found.setdefault(tool.name, tool)
+    return [*found.values(), *_shared_tools(every)]
+
+
+def _shared_tools(every: Sequence[ServerConnection]) -> Iterator[AnyTool]:
+    """The tools for resources and prompts, if a server offers any."""
+    offering = {each.settings.name: each for each in every if each.resources or each.prompts}
+    if offering:
+        yield ListMcpResources(offering)
+    if any(each.resources for each in every):
+        yield ReadMcpResource(offering)
+    if any(each.prompts for each in every):
+        yield ReadMcpPrompt(offering)
 
 
 def _tools_of(connection: ServerConnection) -> Iterator[McpTool]:

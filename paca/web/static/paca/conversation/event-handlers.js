@@ -390,6 +390,8 @@ export const eventHandlers = new Map(Object.entries({
   "agent.sandbox.removed": addNote,
   "agent.sandbox.paused": addNote,
   "agent.sandbox.resumed": addNote,
+  "agent.mcp.unavailable": addNote,
+  "agent.mcp.available": addNote,
   "agent.event.unknown": (draft, frame, data) => {
     const type = data.original_type ?? frame.type;
     const facts = data.payload_as_read ?? data;

@@ -187,6 +187,14 @@ const NOTES = new Map(Object.entries({
     look: "slim", icon: "box",
     fact: kept ? "Sandbox ended, files kept" : "Sandbox and files removed",
   }),
+  "agent.mcp.unavailable": ({ server, error }) => ({
+    look: "notice", tone: "wait", icon: "circle-alert",
+    fact: `The MCP server ${server} is unavailable.`,
+    more: sentence(error, "The agent goes on without its tools. It is tried again later."),
+  }),
+  "agent.mcp.available": ({ server }) => ({
+    look: "slim", icon: "check", fact: `The MCP server ${server} is there again`,
+  }),
 }));
 
 function approvalEnd(type, icon = "shield") {
