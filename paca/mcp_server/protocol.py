@@ -14,6 +14,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
+from sse_starlette.sse import AppStatus
 
 from paca.common.errors import PacaError
 from paca.mcp_server.call import Call
@@ -25,6 +26,8 @@ from paca.mcp_server.tools.base import McpTool
 logger = logging.getLogger(__name__)
 # The SDK says at each start of a manager that it has started.
 logging.getLogger("mcp.server.streamable_http_manager").setLevel(logging.WARNING)
+# Its event streams would end at the signal to stop, before the waits behind them have answered.
+AppStatus.enable_automatic_graceful_drain = False
 # Where the scope of a request has the REST API as its caller may use it.
 REST = "paca.rest"
 MAX_ERRORS = 10

@@ -22,6 +22,7 @@ SPOKEN = "agent.message.spoken"
 WORKING = {"queued", "running"}
 FIELDS = ("id", "status", "reason", "detail", "activity", "title", "agent", "task_id", "last_seq")
 NEXT_STEPS = {
+    "begun": "The agent has begun; do not start it again. not_waited says why its answer was not awaited.",
     "working": "It works on. Call wait_for_agent with this conversation again.",
     "waiting": "It waits for a person, who decides in Paca: list_requests shows for what. Then wait again.",
     "paused": "It is paused. A message with send_message lets it go on, unless the reason needs a person.",
@@ -93,6 +94,27 @@ async def wait(call: Call, project: UUID, conversation: UUID, seconds: float, af
             pause = min(pause * GROWTH, LAST_LOOK_SECONDS)
             found = await _look_again(call, project, conversation, found)
     return await describe(call, project, found, after=after)
+
+
+async def wait_after_start(
+    call: Call, project: UUID, conversation: dict[str, Any], seconds: float, after: int = 0
+) -> Any:
+    """What ``wait`` gives, after the caller has given the agent work.
+
+    The work has begun, so a wait that is refused is no error of the call: its caller would repeat it.
+    """
+    try:
+        return await wait(call, project, UUID(conversation["id"]), seconds, after)
+    except Refused as error:
+        why = error.error
+    except TooManyWaits as error:
+        why = {"code": error.code, "detail": error.detail}
+    return {
+        "conversation": pick(conversation, *FIELDS),
+        "is_working": True,
+        "not_waited": why,
+        "next_step": NEXT_STEPS["begun"],
+    }
 
 
 async def _look_again(call: Call, project: UUID, conversation: UUID, before: Any) -> Any:

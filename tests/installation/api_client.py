@@ -23,11 +23,14 @@ class ApiClient:
     def get(self, path: str) -> dict:
         return self._running.get(path, Authorization=f"Bearer {self.token}").json()
 
-    def create_agent(self, name: str, *, model: str) -> None:
+    def create_agent(self, name: str, *, model: str, **settings: str) -> str:
+        """Make an agent; gives its id."""
         roles = self.get(f"{self.project}roles/")["results"]
         role = next(each["id"] for each in roles if each["name"] == "Agent")
         facts = {"name": name, "handle": name.lower(), "model": model, "role_id": role}
-        assert self._post(f"{self.project}agents/", facts).status == 201
+        made = self._post(f"{self.project}agents/", {**facts, **settings})
+        assert made.status == 201, made.body
+        return made.json()["id"]
 
     def set_approval(self, policy: str) -> None:
         """Change which calls of the demo agent wait for a person."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -11,9 +12,15 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.installation.api_client import ApiClient
 from tests.installation.manage_process import Installation, Running
+from tests.support.flow import wait_until
+from tests.support.mcp_caller import NEW, OLD, McpCaller
+from tests.support.model_script import says
+from tests.support.model_server import ModelServer
+from tests.support.world import MODEL
 
 pytestmark = pytest.mark.service
 SECONDS = 180
+SLOW = says("Slow " * 2000).slowly(tps=10)
 
 
 @pytest.fixture
@@ -21,6 +28,27 @@ def address(running_installation: tuple[Installation, Running]) -> tuple[str, st
     """The address of the MCP server, and a token."""
     _, running = running_installation
     return f"http://127.0.0.1:{running.port}/mcp/", ApiClient(*running_installation).token
+
+
+def test_web_server_that_stops_lets_waits_answer(stopped_installation: Installation):
+    running = stopped_installation.up()
+    client = ApiClient(stopped_installation, running)
+    project = client.project.rstrip("/").rpartition("/")[2]
+    with ModelServer() as model, ThreadPoolExecutor(2) as threads:
+        model.script([SLOW, SLOW])
+        agent = client.create_agent("Slow", model=MODEL, base_url=model.base_url, llm_api_key="k-1")
+        given = {"project": project, "agent": agent, "instruction": "Hello", "wait_seconds": 50}
+        waits = [
+            threads.submit(
+                McpCaller(running.port, client.token, version).tool, "start_agent", **given
+            )
+            for version in (OLD, NEW)
+        ]
+        assert wait_until(lambda: model.in_flight == 2, SECONDS)
+        assert running.stop() == 0
+        answers = [wait.result() for wait in waits]
+    assert [each["is_working"] for each in answers] == [True, True]
+    assert "Traceback" not in running.output
 
 
 async def journey(url: str, token: str, mode: Any) -> tuple[str, list[str | None]]:

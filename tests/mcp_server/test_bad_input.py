@@ -115,6 +115,8 @@ ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
     ("get_doc", {"project": P, "doc": P, "offset": -1}, "offset"),
     ("get_doc", {"project": P, "doc": P, "limit": 10**6}, "limit"),
     ("write_doc", {"project": P}, "arguments"),
+    ("update_task", {"project": P, "task": 1, "if_updated_at": "*"}, "if_updated_at"),
+    ("write_doc", {"project": P, "doc": P, "text": "a", "if_updated_at": "*"}, "if_updated_at"),
     ("start_agent", {"project": P, "agent": P}, "arguments"),
     ("start_agent", {"project": P, "agent": P, "instruction": " \n"}, "arguments"),
     (

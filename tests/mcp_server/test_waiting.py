@@ -104,6 +104,29 @@ def test_caller_of_too_many_waits_is_refused(caller: McpCaller, started, monkeyp
     assert wait.given["is_working"] is False
 
 
+def test_agent_that_was_started_is_no_error_when_its_wait_is_refused(
+    caller: McpCaller, started, monkeypatch, world
+):
+    given = {
+        "project": world.project.pk,
+        "agent": world.agent.pk,
+        "instruction": "Hello",
+        "wait_seconds": 1,
+    }
+    scopes = ["conversations:write"]  # and not conversations:read
+    token = tokens.create(world.user, name="writer", scopes=scopes, by=world.user)[1]
+    writer = McpCaller(caller.port, token)
+    begun = writer.tool("start_agent", **given)
+    assert begun["not_waited"]["code"] == "out_of_scope"
+    assert "do not start it again" in begun["next_step"]
+    assert Conversation.objects.filter(pk=begun["conversation"]["id"]).exists()
+    told = writer.tool("send_message", **started, text="And now?")
+    assert told["conversation"]["id"] == started["conversation"]
+    assert told["message_seq"] > 1
+    monkeypatch.setattr(waiting, "MAX_WAITS", 0)
+    assert caller.tool("start_agent", **given)["not_waited"]["code"] == "too_many_waits"
+
+
 def test_throttled_look_does_not_end_the_wait(caller: McpCaller, started, monkeypatch):
     from paca.mcp_server.rest import Answer, Refused, Rest
 

@@ -21,6 +21,7 @@ from tests.installation.manage_process import ROOT, START_SECONDS, Installation,
 from tests.realtime.pages import Page, bearer_headers
 from tests.support import ports, raw_http, valkey_server
 from tests.support.flow import wait_until
+from tests.support.mcp_caller import NEW, OLD, McpCaller
 from tests.support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.service
@@ -221,6 +222,24 @@ def check_proxy_headers_and_body_limit(running: Running) -> None:
     chunks = b"200000\r\n" + b"x" * 0x200000 + b"\r\n"
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert raw_http.status_of(running.port, head + chunks * 2) in {413, 0}
+
+
+def test_daphne_serves_the_mcp_server(installation: Installation, token: str) -> None:
+    running = start_daphne(installation, *DAPHNE)
+    for version in (OLD, NEW):
+        caller = McpCaller(running.port, token, version)
+        project = caller.tool("list_projects")[0]["id"]
+        agent = caller.tool("list_agents", project=project)["results"][0]["id"]
+        found = caller.tool(
+            "start_agent", project=project, agent=agent, instruction="Hello", wait_seconds=0.6
+        )
+        assert found["is_working"] is True  # no worker runs here
+    assert McpCaller(running.port).ask("tools/list")[0] == 401
+    assert caller.send("", "GET")[0] == 405
+    assert caller.send("{}", Origin="https://evil.example")[0] == 403
+    assert caller.send("x" * 3_000_000)[0] == 413
+    running.stop()
+    assert "Traceback" not in running.output
 
 
 def test_daphne_has_the_limits_of_connections(installation: Installation) -> None:

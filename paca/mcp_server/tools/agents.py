@@ -70,9 +70,8 @@ class StartAgent(McpTool[StartArguments]):
             body=body,
             idempotency_key=arguments.idempotency_key,
         )
-        conversation = UUID(started["conversation"]["id"])
-        return await waiting.wait(
-            call, arguments.project, conversation, arguments.wait_seconds, after=0
+        return await waiting.wait_after_start(
+            call, arguments.project, started["conversation"], arguments.wait_seconds
         )
 
 
@@ -136,8 +135,9 @@ class SendMessage(McpTool[MessageArguments]):
             idempotency_key=arguments.idempotency_key,
         )
         seq = receipt["event_seq"]
-        found = await waiting.wait(
-            call, arguments.project, arguments.conversation, arguments.wait_seconds, after=seq
+        conversation = {"id": str(arguments.conversation)}
+        found = await waiting.wait_after_start(
+            call, arguments.project, conversation, arguments.wait_seconds, after=seq
         )
         return {**found, "message_seq": seq}
 

@@ -86,6 +86,8 @@ TaskNumber = Annotated[
 ]
 Limit = Annotated[int, Field(ge=1, le=50)]
 Cursor = Annotated[Text, Field(max_length=1000, description="From next of the last page.")]
+# An asterisk would mean any.
+UpdatedAt = Annotated[Text, Field(max_length=64, pattern=r"^([0-9].*)?$")]
 IdempotencyKey = Annotated[
     Text,
     Field(

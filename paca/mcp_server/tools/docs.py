@@ -13,6 +13,7 @@ from paca.mcp_server.tools.base import (
     McpTool,
     ProjectId,
     Text,
+    UpdatedAt,
     given,
     page,
 )
@@ -75,11 +76,8 @@ class WriteDocArguments(Arguments):
     title: Annotated[Text, Field(min_length=1, max_length=200)] = ""
     text: Annotated[Text, Field(description="The whole text, in Markdown.")] = ""
     if_updated_at: Annotated[
-        Text,
-        Field(
-            max_length=64,
-            description="The updated_at that you have read; needed to change the text of a doc.",
-        ),
+        UpdatedAt,
+        Field(description="The updated_at that you have read; needed to change the text of a doc."),
     ] = ""
     idempotency_key: IdempotencyKey = ""
 

@@ -14,6 +14,7 @@ from paca.mcp_server.tools.base import (
     ProjectId,
     TaskNumber,
     Text,
+    UpdatedAt,
     given,
     page,
 )
@@ -118,10 +119,9 @@ class UpdateTaskArguments(_TaskFields):
     task: TaskNumber
     title: Title = ""
     if_updated_at: Annotated[
-        Text,
+        UpdatedAt,
         Field(
-            max_length=64,
-            description="The updated_at that you have read: somebody else's change since then is an error.",
+            description="The updated_at that you have read: somebody else's change since then is an error."
         ),
     ] = ""
 

@@ -1,8 +1,11 @@
 """Journeys in a split deployment: two web servers and two workers share only PostgreSQL and Valkey."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.support.flow import UNTIL_ALLOWED, wait_until
+from tests.support.mcp_caller import NEW, OLD, McpCaller
 from tests.support.model_script import calls, says
 from tests.support.promises import DRAIN_SECONDS, END_COMMAND_SECONDS, kept
 from tests.support.split_deployment import end
@@ -74,6 +77,37 @@ def test_worker_that_drains_leaves_its_work_to_the_other_one(deployment, agent, 
     assert conversation.wait_until_idle() == "finished/answered"
     assert conversation.answers == ["Here."]
     assert wait_until(lambda: conversation.client.ready()["workers"]["working"] == 1)
+
+
+def test_mcp_clients_of_any_web_server_start_one_agent_with_one_key_and_wait_anywhere(
+    deployment, agent, model, webs
+):
+    deployment.workers(1)
+    model.script([says("Forty boats.")])
+    token = agent.client.token
+    project = agent.client.project.rpartition("/")[2]
+    callers = [
+        McpCaller(webs[n % 2].port, token, version) for n, version in enumerate((OLD, NEW) * 2)
+    ]
+    with ThreadPoolExecutor(4) as threads:
+        starts = [
+            threads.submit(
+                caller.tool,
+                "start_agent",
+                project=project,
+                agent=agent.id,
+                instruction="Count the boats",
+                idempotency_key=f"boats-{agent.id}",
+            )
+            for caller in callers
+        ]
+    (conversation,) = {start.result()["conversation"]["id"] for start in starts}
+    for caller in callers:
+        found = {"is_working": True}
+        while found["is_working"]:
+            found = caller.tool("wait_for_agent", project=project, conversation=conversation)
+        assert found["answer"] == "Forty boats."
+    assert model.violations == []
 
 
 def test_work_without_a_worker_waits_and_pages_say_why(deployment, agent, model):
