@@ -37,6 +37,7 @@ NEEDS_YOU = ("Needs you", "hand")
 REASONS = {
     "agent_paused": "agent paused",
     "agent_busy": "agent busy",
+    "agent_inactive": "agent inactive",
     "by_person": "by a person",
     "step_limit": "step limit",
     "token_budget": "token limit",
@@ -64,6 +65,7 @@ STATUSES_WITH_REASON = ("queued", "waiting", "paused", "failed", "stopped")
 WAITS_FOR = {
     "worker": "Waiting for a worker",
     "agent_paused": "Waiting: the agent is paused",
+    "agent_inactive": "Waiting: the agent is inactive",
     "agent_busy": "Waiting: the agent works on as many conversations as it may",
 }
 # What a running conversation does now.

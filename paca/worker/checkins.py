@@ -1,4 +1,4 @@
-"""Starts the check-ins of agents when their slots are due, in a task of every worker."""
+"""Starts the check-ins of agents and makes planned changes of their status when they are due, in a task of every worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from paca.common import disk_space
 from paca.common.best_effort import tolerated
-from paca.conversations.services import check_in_runs
+from paca.conversations.services import agent_status, check_in_runs
 from paca.worker.database import Database
 
 # A slot comes at most this much late if a check-in is made or moved while the workers sleep.
@@ -18,10 +18,10 @@ MIN_WAIT_SECONDS = 1.0
 
 
 async def start_repeatedly(database: Database, draining: asyncio.Event) -> None:
-    """Take slots as they become due, until the worker drains. Between them the task sleeps.
+    """Take slots and planned changes as they become due, until the worker drains. Between them the task sleeps.
 
-    Any number of workers do it side by side: a slot is taken in one transaction, see
-    ``conversations/services/check_in_runs.py``. On a full disk slots stay due.
+    Any number of workers do it side by side: each is taken in one transaction, see
+    ``conversations/services/check_in_runs.py`` and ``agent_status.py`` there. On a full disk slots stay due.
     """
     while not draining.is_set():
         next_at = None
@@ -36,8 +36,10 @@ async def start_repeatedly(database: Database, draining: asyncio.Event) -> None:
 
 
 def take_due() -> datetime | None:
-    """Take the slots that are due by the clock of this machine; gives when to ask again."""
-    return check_in_runs.take_due(timezone.now())
+    """Take what is due by the clock of this machine; gives when to ask again."""
+    now = timezone.now()
+    times = [take(now) for take in (agent_status.take_due, check_in_runs.take_due)]
+    return min((each for each in times if each is not None), default=None)
 
 
 def seconds_until(next_at: datetime | None, now: datetime) -> float:

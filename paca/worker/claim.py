@@ -139,13 +139,13 @@ def claimable() -> QuerySet[Conversation]:
     """Conversations that a worker can claim now: those of agents with a higher priority first, then the
     longest waiting.
 
-    Queued conversations of an agent that is paused or at its limit are left out, so that they do not
+    Queued conversations of an agent that is not active or at its limit are left out, so that they do not
     hide those of other agents. So are those that a person has decided on and that find no place, unless they were
     stopped. Other conversations that are already running are always included.
     """
     active = Conversation.objects.active_of(OuterRef("agent"))
-    waits = _has_place_beside(active, status=ConversationStatus.QUEUED) & ~Q(
-        agent__status=Agent.Status.PAUSED
+    waits = _has_place_beside(
+        active, status=ConversationStatus.QUEUED, agent__status=Agent.Status.ACTIVE
     )
     stop = Trigger.objects.filter(
         conversation=OuterRef("pk"), state=TriggerState.NEW, control=ControlCommand.STOP
@@ -194,7 +194,7 @@ _AGENT_LOCK = Select(
     lambda: (
         Agent.objects.filter(pk=Parameter("id", UUIDField()))
         .select_for_update(no_key=True)
-        .values_list("deleted_at", "limit_concurrent")
+        .values_list("deleted_at", "limit_concurrent", "status")
     )
 )
 _RUNNING_COUNT = Select(
@@ -284,10 +284,14 @@ def _has_place_again(candidate: ClaimCandidate) -> bool:
 
 def _agent_has_capacity(agent_id: UUID, count: Select = _RUNNING_COUNT) -> bool:
     """Whether the agent may run one more conversation than ``count``. The lock on its row orders the claims."""
-    [(deleted_at, limit)] = _AGENT_LOCK.rows(id=agent_id)
+    [(deleted_at, limit, status)] = _AGENT_LOCK.rows(id=agent_id)
     if deleted_at is not None:
         # A message came at the moment of its deletion, whose transaction did not see it.
         stop_agent_conversations(agent_id, by="")
+        return False
+    # Its status has changed since the candidates were read.
+    # guard: agent-that-is-not-active-begins-nothing
+    if count is _RUNNING_COUNT and status != Agent.Status.ACTIVE:
         return False
     # Counted after the lock is taken, so that claims made meanwhile count.
     running = sum(int(n) for (n,) in count.rows(agent=agent_id))

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from paca import events
+from paca.agents.models import AgentStatus
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.models.inbox import TriggerQuerySet
@@ -100,7 +101,9 @@ def _finish(
             outcome, by = TurnOutcome(*BY_PERSON), commands.pause.by
     # guard: worker-inbox-at-turn-end
     elif waiting.exists():
-        if (outcome.status, outcome.reason) in NEXT_TURN_FOLLOWS_AT_ONCE:
+        follows = (outcome.status, outcome.reason) in NEXT_TURN_FOLLOWS_AT_ONCE
+        # guard: no-turn-follows-if-the-agent-is-not-active
+        if follows and _agent_is_active(lease.conversation_id):
             started = start_turn(lease.conversation_id, next_turn)
             store.append(lease.conversation_id, started, lease=lease)
             return True
@@ -109,6 +112,11 @@ def _finish(
         return False
     store.append(lease.conversation_id, _final_event(outcome, by), lease=lease)
     return False
+
+
+def _agent_is_active(conversation_id: UUID) -> bool:
+    active = Conversation.objects.filter(agent__status=AgentStatus.ACTIVE)
+    return active.filter(pk=conversation_id).exists()
 
 
 def start_turn(conversation_id: UUID, number: int) -> events.TurnStarted:

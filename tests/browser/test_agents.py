@@ -1,13 +1,14 @@
 """The list of agents: its filters are links, work by keyboard, and fit a phone."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from tests.browser import actions
-from tests.browser.conftest import Product
+from tests.browser.conftest import PageWatcher, Product
 from tests.browser.test_accessibility import violations
 from tests.browser.test_appearance import LOOKS
 from tests.browser.test_check_ins import PHONE
@@ -24,6 +25,39 @@ def run(product: Product, function: str) -> None:
     code = f"from tests.browser import agents_seed; agents_seed.{function}()"
     done = product.installation.run("shell", "-c", code)
     assert done.returncode == 0, done.stderr
+
+
+def test_status_is_changed_with_its_counts_and_planned_and_cancelled(
+    crew: None, open_browser: Callable[..., BrowserContext], watched: PageWatcher, pictures: Path
+) -> None:
+    page = open_browser(**LOOKS["desktop-light"]).new_page()
+    actions.start(page)
+    actions.wait_until(page, "finished")
+    page.goto(f"{page.url.split('/conversations/')[0]}/agents/?search=rosa")
+    page.get_by_label("Settings of Rosa").click()
+    section = page.locator("#status")
+    section.get_by_role("textbox", name="When").fill("2026-01-01T10:00")
+    section.get_by_role("button", name="Change the status").click()
+    expect(section.locator(".field-error")).to_contain_text("from now on")
+    watched.leave_out(400)
+    later = datetime.now(UTC) + timedelta(days=3)
+    section.get_by_role("textbox", name="When").fill(f"{later:%Y-%m-%dT09:30}")
+    section.get_by_role("button", name="Change the status").click()
+    expect(section.locator(".notice")).to_contain_text("09:30 (UTC)")
+    section.scroll_into_view_if_needed()
+    page.screenshot(path=pictures / "status-planned.png")
+    small = open_browser(**PHONE).new_page()
+    small.goto(f"{page.url.split('#')[0]}#status")
+    actions.has_no_sideways_scroll(small)
+    assert violations(small) == []
+    small.locator("#status").scroll_into_view_if_needed()
+    small.screenshot(path=pictures / "status-phone.png")
+    section.get_by_role("button", name="Cancel it").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the change").click()
+    expect(section.locator(".notice")).to_have_count(0)
+    section.get_by_role("button", name="Change the status").click()
+    expect(section).to_contain_text("Rosa is paused")
+    expect(page.locator("#changes")).to_contain_text("active to paused, graceful")
 
 
 def test_agents_are_filtered_sorted_and_sought(

@@ -60,6 +60,7 @@ TITLES = "tests/conversations/test_generated_titles.py"
 TITLE_FLOWS = "tests/flows/test_titles.py"
 SETTINGS = "tests/agents/test_settings_have_effect.py"
 PLACES = "tests/worker/test_places.py"
+STATUS = "tests/conversations/test_agent_status.py"
 SPENDING = "tests/engine/test_spending.py"
 TASKS = "tests/projects/test_tasks.py"
 TRACES = "tests/conversations/test_traces.py"
@@ -472,6 +473,36 @@ MUTANTS = (
         (
             "tests/conversations/test_unassignment.py::test_mention_after_the_unassignment_is_not_lost_if_it_is_delivered_first",
         ),
+    ),
+    Mutant(
+        "status-change-is-made-once",
+        never,
+        (f"{STATUS}::test_change_that_was_taken_between_the_read_and_the_write_is_made_once",),
+    ),
+    Mutant(
+        "status-change-is-confirmed",
+        never,
+        (f"{STATUS}::test_change_that_touches_work_needs_a_confirmation_with_the_counts",),
+    ),
+    Mutant(
+        "one-planned-status-change",
+        never,
+        (f"{STATUS}::test_second_planned_change_is_refused_by_the_service_and_the_database",),
+    ),
+    Mutant(
+        "skipped-hour-is-no-time",
+        never,
+        (f"{STATUS}::test_time_that_the_clocks_skip_is_refused",),
+    ),
+    Mutant(
+        "agent-that-is-not-active-begins-nothing",
+        never,
+        (f"{STATUS}::test_agent_that_became_inactive_after_the_worker_looked_begins_nothing",),
+    ),
+    Mutant(
+        "no-turn-follows-if-the-agent-is-not-active",
+        last_operand_dropped,
+        (f"{STATUS}::test_graceful_change_lets_the_turn_finish_and_begins_nothing_new",),
     ),
     Mutant(
         "higher-priority-begins-first",

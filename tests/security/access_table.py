@@ -208,6 +208,12 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/runs/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"GET {P}agents/{{agent_id}}/status/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/{{agent_id}}/status/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/status/planned/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/preview/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     # -- conversations: the chat session belongs to the owner, its conversation is queued -
@@ -439,6 +445,7 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"PATCH {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/": {
             "report_to": {"task": target.ids["number"]}
         },
+        f"POST {P}agents/{{agent_id}}/status/": {"status": "paused", "confirm": True},
         f"POST {P}agents/{{agent_id}}/chat-sessions/": {"message": "Hello"},
         f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/": {"text": "Hello"},
         f"POST {T}comments/": {"text": "Hello @rosa"},

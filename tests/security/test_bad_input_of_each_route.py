@@ -59,6 +59,15 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"tools": [{"name": "log", "accept": True}]}, "tools.0.hash", REQUIRED),
         ({"tools": [{"name": "no", "safe": False}]}, "tools.0.name", "no such tool"),
     ],
+    f"POST {A}status/": [
+        ({"status": "paused", **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ({}, "status", REQUIRED),
+        ({"status": "asleep"}, "status", "not a valid choice"),
+        ({"status": "paused", "at": "soon"}, "at", "such as 2026"),
+        ({"status": "paused", "at": "2020-01-01T00:00:00Z"}, "at", "from now on"),
+        ({"status": "paused", "at": "2027-01-01\0"}, "at", "Null characters"),
+        ({"status": "paused", "time_zone": "UTC"}, "time_zone", "Only a change at a time"),
+    ],
     f"POST {A}execute/": [
         ({}, "instruction", REQUIRED),
         ({"instruction": ""}, "instruction", NO_TEXT),

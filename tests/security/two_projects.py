@@ -15,7 +15,7 @@ from paca.agents.services import mcp_servers, mcp_tools, model_keys, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.conversations.models import PersonRequest
-from paca.conversations.services import check_ins, instructions, suggestions
+from paca.conversations.services import agent_status, check_ins, instructions, suggestions
 from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects import permissions
 from paca.projects.models import Member, Notification, Project
@@ -120,6 +120,7 @@ def make_project(owner_name: str) -> ProjectObjects:
         "call_id": _call_with_a_kept_output(chat.conversation_id),
         **_ended_requests(chat.conversation_id),
     }
+    agent_status.plan(agent, status="paused", mode="graceful", at=tomorrow(), by=me)
     return ProjectObjects(owner, project, ids)
 
 
@@ -131,6 +132,11 @@ def _make_mcp_server(agent: Agent, me: Member) -> UUID:
     offer = ServerOffer((OfferedTool("log", "A secret", {}),))
     mcp_tools.report(agent.pk, server.pk, state=ServerState.AVAILABLE, offer=offer)
     return server.pk
+
+
+def tomorrow() -> str:
+    """The time in a day, in ISO form."""
+    return (timezone.now() + timedelta(days=1)).isoformat()
 
 
 def _make_tasks(me: Member, agent: Agent) -> dict[str, UUID | int]:

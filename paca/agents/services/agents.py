@@ -150,6 +150,15 @@ def configure(
 
 
 @transaction.atomic
+def set_status(agent: Agent, status: str, *, by: audit.HasActor | None, **facts: Any) -> None:
+    """Give the agent this status. ``facts`` say in the audit trail how, and what it has touched."""
+    former, agent.status = agent.status, status
+    agent.save(update_fields=["status", "updated_at"])
+    facts = {"former": former, "status": status, **facts}
+    audit.record("agent.status_changed", agent, by=by, project_id=agent.project_id, **facts)
+
+
+@transaction.atomic
 def retire(agent: Agent, *, by: audit.HasActor | None) -> None:
     """Remove the agent from the project and delete its keys and MCP servers. Its conversations stay readable.
 

@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from paca.conversations.api import (
+    agent_status,
     approvals,
     budgets,
     chats,
@@ -93,6 +94,16 @@ urlpatterns = [
             [
                 path("agents/<uuid:agent_id>/chat-sessions/", include(chat_sessions)),
                 path("agents/<uuid:agent_id>/check-ins/", include(agent_check_ins)),
+                path(
+                    "agents/<uuid:agent_id>/status/",
+                    agent_status.AgentStatusView.as_view(),
+                    name="agent-status",
+                ),
+                path(
+                    "agents/<uuid:agent_id>/status/planned/",
+                    agent_status.PlannedStatusView.as_view(),
+                    name="agent-planned-status",
+                ),
                 path(
                     "agents/<uuid:agent_id>/preview/",
                     preview.Preview.as_view(),

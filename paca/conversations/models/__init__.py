@@ -16,6 +16,11 @@ from paca.conversations.models.inbox import ControlCommand, PendingKind, Pending
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.person_requests import PersonRequest, RequestKind
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
+from paca.conversations.models.status_changes import (
+    AgentStatusChange,
+    StatusChangeState,
+    StatusMode,
+)
 from paca.conversations.models.statuses import (
     ConversationStatus,
     ModelCallStatus,
@@ -32,6 +37,9 @@ from paca.conversations.models.workers import Worker
 
 __all__ = [
     "COMMENTED_TYPES",
+    "AgentStatusChange",
+    "StatusChangeState",
+    "StatusMode",
     "PersonRequest",
     "RequestKind",
     "RequestState",

@@ -40,10 +40,11 @@ REPORTED_TYPES = (*COMMENTED_TYPES, TriggerType.CHECK_IN)
 
 
 class WaitsFor(models.TextChoices):
-    """Why a queued conversation has not begun: its agent is paused or full, or no worker is free."""
+    """Why a queued conversation has not begun: its agent is paused, inactive or full, or no worker is free."""
 
     WORKER = "worker"
     AGENT_PAUSED = "agent_paused"
+    AGENT_INACTIVE = "agent_inactive"
     AGENT_BUSY = "agent_busy"
 
 
@@ -292,6 +293,8 @@ class Conversation(BaseModel):
             return ""
         if self.agent.status == self.agent.Status.PAUSED:
             return WaitsFor.AGENT_PAUSED
+        if self.agent.status == self.agent.Status.INACTIVE:
+            return WaitsFor.AGENT_INACTIVE
         active = getattr(self, "agent_load", None)
         if active is None:
             active = Conversation.objects.active_of(self.agent_id).count()

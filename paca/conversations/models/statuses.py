@@ -74,6 +74,7 @@ class StopReason(models.TextChoices):
     TASK_DELETED = "task_deleted"
     DOC_DELETED = "doc_deleted"
     UNASSIGNED = "unassigned"
+    AGENT_INACTIVE = "agent_inactive"
 
 
 class TriggerState(models.TextChoices):

@@ -55,12 +55,21 @@ def stop(conversation: Conversation, *, by: HasName, source: str = "api", key: s
 
 @transaction.atomic
 def stop_agent_conversations(
-    agent_id: UUID, *, by: str, reason: StopReason = StopReason.AGENT_REMOVED
+    agent_id: UUID,
+    *,
+    by: str,
+    reason: StopReason = StopReason.AGENT_REMOVED,
+    keep_paused: bool = False,
 ) -> None:
-    """Stop every conversation of a removed agent that has not ended. ``by``: the name of the remover."""
+    """Stop every conversation of an agent that has not ended, for this reason. ``by``: the name of a person.
+
+    ``keep_paused``: those that are paused stay as they are.
+    """
     unfinished = Conversation.objects.filter(agent=agent_id, deleted_at=None).exclude(
         status__in=ENDED_STATUSES
     )
+    if keep_paused:
+        unfinished = unfinished.exclude(status=ConversationStatus.PAUSED)
     for conversation in unfinished.select_related("agent").for_update():
         _stop(conversation, reason=reason, by=by)
 

@@ -21,7 +21,7 @@ from paca.engine.llm import registry as llm_registry
 from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
-from paca.web import check_in_rows, page_urls
+from paca.web import check_in_rows, page_urls, status_rows
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
@@ -34,11 +34,12 @@ SECTIONS = (
     ("effort", "Effort", "sparkles"),
     ("tools", "Tools", "terminal"),
     ("prompts", "Prompts", "message-square"),
-    ("skills", "Skills", "file-text"),
     ("limits", "Limits", "gauge"),
     ("approval", "Approval", "shield"),
     ("sandbox", "Sandbox", "box"),
     ("git", "Git", "git-branch"),
+    ("status", "Status", "circle-dot"),
+    ("skills", "Skills", "file-text"),
     ("check-ins", "Check-ins", "clock"),
     ("changes", "Changes", "history"),
 )
@@ -114,6 +115,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),
         **check_in_rows.context(agent, may_read_docs=permissions.allows(member, "docs:read")),
+        **status_rows.context(agent),
         may_run=permissions.allows(member, "conversations:write"),
         preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),
         changes=_changes(agent),
@@ -184,6 +186,14 @@ def _grantable(member: Member) -> list[Role]:
     ]
 
 
+def _moves(facts: dict[str, Any]) -> str:
+    """What a change of the status says of itself."""
+    if "status" not in facts:
+        return ""
+    former = f"{facts['former']} to " if "former" in facts else ""
+    return f"{former}{facts['status']}, {facts.get('mode', '')}"
+
+
 def _changes(agent: Agent) -> list[dict[str, Any]]:
     """The newest changes of the agent's settings: who, what and when."""
     entries = AuditEntry.objects.filter(
@@ -193,7 +203,7 @@ def _changes(agent: Agent) -> list[dict[str, Any]]:
         {
             "by": entry.actor_name,
             "action": entry.action,
-            "fields": ", ".join(entry.facts.get("fields", [])),
+            "fields": ", ".join(entry.facts.get("fields", [])) or _moves(entry.facts),
             "at": entry.created_at,
         }
         for entry in entries[:MAX_CHANGES_SHOWN]

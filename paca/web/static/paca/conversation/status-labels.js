@@ -34,6 +34,7 @@ export const STATUSES = new Map(Object.entries({
 export const REASONS = new Map(Object.entries({
   "agent_paused": "agent paused",
   "agent_busy": "agent busy",
+  "agent_inactive": "agent inactive",
   "by_person": "by a person",
   "step_limit": "step limit",
   "token_budget": "token limit",
@@ -78,6 +79,7 @@ export const NEEDS_YOU = new Map(Object.entries({
 export const WAITS_FOR = new Map(Object.entries({
   "worker": "Waiting for a worker",
   "agent_paused": "Waiting: the agent is paused",
+  "agent_inactive": "Waiting: the agent is inactive",
   "agent_busy": "Waiting: the agent works on as many conversations as it may"
 }));
 

@@ -296,8 +296,8 @@ export function listenToApiForms() {
   document.addEventListener("click", async ({ target }) => {
     const button = target.closest("button[data-api]");
     if (!button) return;
-    const { ask: title, askText: text, yes } = button.dataset;
-    if (title && !(await ask({ title, text, yes }))) return;
+    const { ask: title, askText: text, yes, no } = button.dataset;
+    if (title && !(await ask({ title, text, yes, no }))) return;
     await act(button, button.dataset.body ? JSON.parse(button.dataset.body) : undefined);
   });
 }
