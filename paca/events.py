@@ -734,6 +734,52 @@ class ReminderGiven(Event):
     text: str
 
 
+# --- background commands ------------------------------------------------------------------------
+
+
+@event("agent.background.started")
+class BackgroundStarted(Event):
+    """The command of the call ``call_id`` runs in the background, and nobody waits for it. ``handle`` is its name in
+    this conversation, such as bg1. It may run for ``timeout_seconds`` from here. ``moved``: it was a call of bash
+    that reached its time limit. ``boot_id``: of the runner that has it."""
+
+    call_id: str
+    handle: str
+    command: str
+    boot_id: str = ""
+    timeout_seconds: float = 0.0
+    moved: bool = False
+
+
+@event("agent.background.progressed", durable=False)
+class BackgroundProgressed(Event):
+    """How a background command stands: its newest ``output``, and for how many seconds it runs."""
+
+    call_id: str
+    output: str
+    seconds: float = 0.0
+
+
+@event("agent.background.finished")
+class BackgroundFinished(Event):
+    """A background command has ended, with the beginning and the end of its ``output``. ``cause`` is empty, or why it
+    did not end by itself: timed_out, cancelled (``by`` a person, or by the agent), out_of_memory, disk_full,
+    too_many_processes, or lost: its sandbox ended, so nothing else is known. ``file`` in the sandbox has the whole
+    output if it is ``truncated`` here. ``told``: the result of a call tells the model, else a note does."""
+
+    call_id: str
+    handle: str
+    command: str = ""
+    exit_code: int | None = None
+    cause: str = ""
+    seconds: float = 0.0
+    output: str = ""
+    truncated: bool = False
+    file: str = ""
+    by: str = ""
+    told: bool = False
+
+
 # --- sandbox ------------------------------------------------------------------------------------
 
 

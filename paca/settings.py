@@ -192,6 +192,12 @@ QUESTION_TIMEOUT_SECONDS = env.seconds(
 COMMAND_TIMEOUT_SECONDS = env.seconds(
     "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command is ended after this time."
 )
+BACKGROUND_TIMEOUT_SECONDS = env.seconds(
+    "BACKGROUND_TIMEOUT_SECONDS",
+    300,
+    meaning="A command in the background is ended after this time, unless its call asks for another, up to four"
+    " hours. Until then its sandbox is neither paused nor ended.",
+)
 
 # --- Django -----------------------------------------------------------------------------------------
 

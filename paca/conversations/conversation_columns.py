@@ -67,6 +67,8 @@ def changes_lists(event: Event) -> bool:
         | events.ConversationArchived
         | events.ConversationResumed
         | events.FlagsChanged
+        | events.BackgroundStarted
+        | events.BackgroundFinished
         | _ENDS_A_WAIT,
     )
 
@@ -94,14 +96,21 @@ def assignments(
     """
     changes: dict[str, Any] = {"updated_at": datetime_parameter(now)}
     added: dict[str, float] = {}
+    background = 0
     for event in new_events:
         changes |= _changes(event, now, leased=leased)
         if isinstance(event, events.UsageRecorded | events.ContextCompacted) and event.context:
             changes["context"] = json.dumps(event.context)
         if isinstance(event, events.UsageRecorded):
             _add_usage(added, event)
+        background += isinstance(event, events.BackgroundStarted)
+        background -= isinstance(event, events.BackgroundFinished)
     columns = [f"{name} = %s" for name in changes] + [f"{name} = {name} + %s" for name in added]
-    return columns, [*changes.values(), *added.values()]
+    values = [*changes.values(), *added.values()]
+    if background:
+        columns.append("background_running = COALESCE(background_running, 0) + %s")
+        values.append(background)
+    return columns, values
 
 
 def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:

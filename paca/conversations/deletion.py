@@ -12,6 +12,7 @@ from paca.bus.base import project_topic
 from paca.common.errors import Conflict, NotFound
 from paca.conversations import full_outputs, sandbox_lifecycle, sandbox_queries, services
 from paca.conversations.models import (
+    BackgroundCommand,
     Blob,
     ChatSession,
     Conversation,
@@ -46,11 +47,13 @@ def delete(
     ChatSession.objects.filter(conversation=current).delete()
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
     current.rest_approved_by, current.todo, current.plan = "", None, None
-    said = ("title", "detail", "rest_approved_by", "todo", "plan")
+    current.background_running = None
+    said = ("title", "detail", "rest_approved_by", "todo", "plan", "background_running")
     current.save(update_fields=["deleted_at", "updated_at", *said])
     Trigger.objects.filter(conversation=current).delete()
     Suggestion.objects.filter(conversation=current).delete()
     PersonRequest.objects.filter(conversation=current).delete()
+    BackgroundCommand.objects.filter(conversation=current).delete()
     _delete_log(current)
     traces.delete_all(current)
     tool_access.forget(current.pk)

@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 from paca import events
 from paca.common import database_errors
 from paca.common.best_effort import tolerated
-from paca.conversations import budgets, person_request_rows, sandbox_lifecycle
+from paca.conversations import background_rows, budgets, person_request_rows, sandbox_lifecycle
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
@@ -335,6 +335,23 @@ def _person_request_ended(
     event: person_request_rows.Ended, cursor: Any, context: WriteContext
 ) -> None:
     person_request_rows.end(event, at=context.now)
+
+
+# --- background commands ------------------------------------------------------------------------
+
+
+@_projects(events.BackgroundStarted)
+def _background_started(
+    event: events.BackgroundStarted, cursor: Any, context: WriteContext
+) -> None:
+    background_rows.start(event, context.conversation_id, at=context.now)
+
+
+@_projects(events.BackgroundFinished)
+def _background_finished(
+    event: events.BackgroundFinished, cursor: Any, context: WriteContext
+) -> None:
+    background_rows.end(event, context.conversation_id, at=context.now)
 
 
 # --- sandboxes ----------------------------------------------------------------------------------

@@ -7,14 +7,22 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from paca.agents.models import Agent
-from paca.conversations.models import Conversation, ReadySandbox, Sandbox, SandboxState
+from paca.conversations.models import (
+    BackgroundCommand,
+    Conversation,
+    ReadySandbox,
+    Sandbox,
+    SandboxState,
+)
 from paca.conversations.models.conversation import waits_for_person
 from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
 from paca.sandbox.base import IdlePolicy
+
+OVERDUE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,9 @@ def needed_conversations(policy: IdlePolicy) -> set[UUID]:
     pausable = Q(agent__sandbox_life=Agent.SandboxLife.PERSISTENT) & Q(
         sandbox__last_used_at__gte=_ago(policy.idle_seconds + policy.paused_seconds)
     )
-    needed = (recent | pausable) & ~Q(sandbox__state=SandboxState.FILES_TO_DELETE)
+    # guard: background-work-keeps-its-sandbox
+    works = Exists(_background(OuterRef("pk")))
+    needed = (recent | pausable | works) & ~Q(sandbox__state=SandboxState.FILES_TO_DELETE)
     # A running conversation may have a sandbox that has no row yet.
     runs = Q(status__in=ACTIVE_STATUSES) & ~waits_for_person()
     found = Conversation.objects.filter(needed | runs, deleted_at=None)
@@ -78,13 +88,20 @@ def needed_conversations(policy: IdlePolicy) -> set[UUID]:
 
 def to_pause(policy: IdlePolicy) -> list[SandboxRecord]:
     """Running sandboxes of persistent agents that were not used for the idle time."""
-    return _records(
-        _not_in_use(SandboxState.RUNNING).filter(
-            conversation__agent__sandbox_life=Agent.SandboxLife.PERSISTENT,
-            last_used_at__lt=_ago(policy.idle_seconds),
-            last_used_at__gte=_ago(policy.idle_seconds + policy.paused_seconds),
-        )
+    rows = _not_in_use(SandboxState.RUNNING).filter(
+        conversation__agent__sandbox_life=Agent.SandboxLife.PERSISTENT,
+        last_used_at__lt=_ago(policy.idle_seconds),
+        last_used_at__gte=_ago(policy.idle_seconds + policy.paused_seconds),
     )
+    # guard: background-work-is-not-paused
+    rows = rows.exclude(Exists(_background(OuterRef("conversation"))))
+    return _records(rows)
+
+
+def _background(conversation: OuterRef) -> QuerySet[BackgroundCommand]:
+    """The background commands that run, and whose time limit is not long over: the runner ends them at it."""
+    recent = BackgroundCommand.objects.running().filter(deadline_at__gte=_ago(OVERDUE_SECONDS))
+    return recent.filter(conversation=conversation).order_by()
 
 
 def living() -> list[SandboxRecord]:

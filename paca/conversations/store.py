@@ -21,7 +21,12 @@ from paca.bus.base import CommittedBatch, conversation_topic, project_topic
 from paca.common.errors import NotFound, PacaError
 from paca.common.frames import StoredEvent
 from paca.common.text import to_storable_json
-from paca.conversations import conversation_columns, projections, search_index
+from paca.conversations import (
+    background_rows,
+    conversation_columns,
+    projections,
+    search_index,
+)
 from paca.conversations.models.conversation import Conversation
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
@@ -79,9 +84,10 @@ def append(
     Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` if a status may not change as an event
     says, and ``NotFound`` if there is no such conversation.
     """
-    new_events = tuple(entry for entry in entries if isinstance(entry, Event))
     now = timezone.now()
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        entries = background_rows.settle(conversation_id, entries)
+        new_events = tuple(entry for entry in entries if isinstance(entry, Event))
         last_seq, turn, epoch, project_id, status, *subject = _advance_row(
             cursor, conversation_id, new_events, lease, now
         )

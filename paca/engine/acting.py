@@ -18,6 +18,7 @@ from paca.engine.approvals.person_tools import PLAN_TOOL, Settlement
 from paca.engine.approvals.plans import refusal_in_plan_mode
 from paca.engine.approvals.policy import ApprovalPolicy, PersonNeeded, judge
 from paca.engine.context.history import OpenCall
+from paca.engine.tools.background_state import START_TOOL
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
 from paca.engine.tools.registry import UnknownTool
 from paca.engine.turn import ActiveTurn, TurnServices
@@ -254,6 +255,9 @@ async def _run_call(
         memory_mib=turn.profile.sandbox_memory_mib,
         workspace_mib=turn.profile.sandbox_workspace_mib,
         todo=services.log.progress.compaction.todo,
+        background=services.log.progress.background,
+        background_timeout_seconds=turn.profile.background_timeout_seconds,
+        may_run_on=turn.toolbox.has(START_TOOL),
     )
     try:
         output = await _perform_or_reattach(call, context, services, boot_id)

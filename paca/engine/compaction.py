@@ -96,12 +96,13 @@ async def _carried(cut: Cut, budget: Budget, services: TurnServices) -> str:
         cut.newest if size_of(cut.newest).results else ()
     )  # else it is a message, which is carried anyway
     newest = transcript.parts_of(step, characters=budget.carried)
+    progress = services.log.progress
     return carried_text(
-        services.log.progress.compaction,
+        progress.compaction,
         upto_seq=cut.upto_seq,
         characters=budget.carried,
         tasks=tasks,
-        plan=services.log.progress.plan.carried,
+        plan="\n".join(filter(None, (progress.plan.carried, progress.background.carried))),
         newest="\n".join(newest),
     )
 

@@ -13,6 +13,7 @@ from paca.engine.compaction_state import CompactionState
 from paca.engine.loop_guard import LoopGuard
 from paca.engine.model_state import ModelState
 from paca.engine.reminders import Reminders
+from paca.engine.tools.background_state import BackgroundState
 from paca.events import Event
 
 WARN_AT_STEPS_LEFT = 2
@@ -100,6 +101,7 @@ class TurnProgress:
     plan: PlanState = PlanState()
     models: ModelState = ModelState()
     reminders: Reminders = Reminders()
+    background: BackgroundState = BackgroundState()
     title_settled: bool = False
 
     def advance(self, event: Event, seq: int = 0) -> TurnProgress:
@@ -110,7 +112,9 @@ class TurnProgress:
         reminders = counted.reminders.advance(event)
         # A copy costs as much as the rest, and most events change none of them.
         same = guard is counted.loop_guard and compaction is counted.compaction
+        background = self.background.advance(event)
         same = same and plan is counted.plan and models is counted.models
+        same = same and background is counted.background
         if same and decisions is counted.decisions and reminders is counted.reminders:
             return counted
         return replace(
@@ -121,6 +125,7 @@ class TurnProgress:
             plan=plan,
             models=models,
             reminders=reminders,
+            background=background,
         )
 
     def _count(self, event: Event) -> TurnProgress:

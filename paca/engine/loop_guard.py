@@ -25,6 +25,9 @@ SUSPECT_ROUNDS, WARN_ROUNDS = 2, 3
 UNREADABLE_STEPS = 3  # as many in a row end the turn: the model cannot write the call
 # A command that waits on purpose, and the least time that it must have taken.
 WAITING_COMMAND = re.compile(r"\b(sleep|wait|watch|inotifywait)\b|\btail\b.*\s-\w*[fF]")
+WAITING_TOOL = (
+    "check_background"  # it waits for a while itself, unless there is nothing to wait for
+)
 MIN_WAIT_SECONDS = 1.0
 POLLING_WARN_SECONDS, POLLING_STUCK_SECONDS = 300.0, 900.0
 POLLING_WARN_STEPS, POLLING_STUCK_STEPS = 30, 150
@@ -104,7 +107,8 @@ class LoopGuard:
 
     def _called(self, event: events.ToolCalled) -> LoopGuard:
         request = _digest([event.tool, event.arguments])
-        waits = bool(WAITING_COMMAND.search(str(event.arguments.get("command", ""))))
+        command = str(event.arguments.get("command", ""))
+        waits = event.tool == WAITING_TOOL or bool(WAITING_COMMAND.search(command))
         call = CallDigest(event.call_id, event.tool, request, waits=waits)
         *before, last = self.steps or (StepDigest(event.model_call_id),)
         if last.reply_id != event.model_call_id:

@@ -16,6 +16,7 @@ from paca.events import Event
 HINT, VERIFICATION = "hint", "verification"
 # Tools that change nothing that can be checked.
 NOTES = ("write_todo_list",)
+COMMAND_TOOLS = ("bash", "background_run")
 DEFAULT_VERIFICATION = (
     "Before this turn ends, check your work against what was asked: look at what you changed, and run what"
     " proves it, such as the tests. Mend what is wrong."
@@ -75,4 +76,8 @@ def _may_change(call: events.ToolCalled) -> bool:
     if call.effect == Effect.READ_ONLY or call.tool in NOTES:
         return False
     command = call.arguments.get("command")
-    return call.tool != "bash" or not isinstance(command, str) or bool(command_rules.scan(command))
+    return (
+        call.tool not in COMMAND_TOOLS
+        or not isinstance(command, str)
+        or bool(command_rules.scan(command))
+    )

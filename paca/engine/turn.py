@@ -70,6 +70,7 @@ class AgentProfile:
     hint: str = ""
     retries: int = 3
     command_timeout_seconds: float = 60
+    background_timeout_seconds: float = 300
     approval: str = ApprovalPolicy.AUTO
     sandbox_memory_mib: int = 0
     sandbox_workspace_mib: int = 0

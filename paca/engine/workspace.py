@@ -1,6 +1,6 @@
 """The interface of a sandbox's workspace: its commands and files. The sandbox backends implement it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -52,6 +52,15 @@ class CommandOutcome:
     cause: str = ""
     living: tuple[ProcessInfo, ...] = ()
     killed: tuple[ProcessInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """How a call stands: whether it has ``ended``, for how many seconds it runs or ran, and the end of its output."""
+
+    ended: bool
+    seconds: float
+    output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +158,25 @@ class SandboxWorkspace(Protocol):
         """Run the command to its end. A known ``call_id`` is attached to and not run again.
 
         If the await is cancelled, the command runs on: ``kill`` ends it.
+        """
+        ...
+
+    async def run_for(
+        self, seconds: float, command: Command, on_output: OnOutput | None = None
+    ) -> CommandOutcome | None:
+        """Run the command like ``run``, but return None once it has run for ``seconds`` and goes on.
+
+        It then runs until its own time limit, whether a worker is attached or not.
+        """
+        ...
+
+    async def look(
+        self, call_ids: Collection[str], *, characters: int = 2000
+    ) -> dict[str, CallReport]:
+        """How calls stand, by their id, each with so many characters of the end of its output.
+
+        A call that this start of the runner does not know is left out. Raises ``WorkspaceError`` if the runner is
+        of an older version that cannot tell.
         """
         ...
 

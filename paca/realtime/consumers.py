@@ -13,7 +13,7 @@ from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, person_topic
 from paca.common.errors import Conflict
 from paca.conversations import selectors, services
 from paca.conversations.api.serializers import conversation_object
-from paca.conversations.services import approvals, plans, questions
+from paca.conversations.services import approvals, background, plans, questions
 from paca.projects import permissions
 from paca.realtime import protocol
 from paca.realtime.access import (
@@ -41,6 +41,7 @@ from paca.realtime.protocol import (
     InterruptCommand,
     MessageCommand,
     PlanCommand,
+    StopBackgroundCommand,
     WithdrawCommand,
 )
 
@@ -278,6 +279,11 @@ def _flags(access: ConversationAccess, command: FlagsCommand) -> dict[str, Any]:
     return {"tracing": current.is_traced, "plan": bool(current.plan_mode)}
 
 
+def _stop_background(access: ConversationAccess, command: StopBackgroundCommand) -> dict[str, Any]:
+    stopped = background.stop(access.conversation, call_id=command.call_id, by=access.member)
+    return {"call_id": stopped.pk.hex, "state": stopped.shown_state}
+
+
 def _clear(access: ConversationAccess, _command: Command) -> dict[str, Any]:
     session = access.conversation.session
     if session is None:
@@ -308,5 +314,6 @@ _HANDLERS: dict[str, Callable[[ConversationAccess, Any], dict[str, Any]]] = {
     "plan": _plan,
     "answer": _answer,
     "flags": _flags,
+    "stop_background": _stop_background,
     "ping": _ping,
 }

@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "plan": "conversations:approve",
     "answer": "conversations:write",
     "flags": "conversations:write",
+    "stop_background": "conversations:write",
     "ping": "conversations:read",
 }
 PROJECT_COMMANDS: dict[str, str] = {"ping": "projects:read"}
@@ -146,6 +147,12 @@ class AnswerCommand(Command):
     text: str
 
 
+class StopBackgroundCommand(Command):
+    """End the background command of the call ``call_id``."""
+
+    call_id: Annotated[str, Field(min_length=1, max_length=64)]
+
+
 class FlagsCommand(Command):
     """How the conversation runs from the next turn on. A flag that is not given does not change."""
 
@@ -168,6 +175,7 @@ _MODELS: dict[str, type[Command]] = {
     "plan": PlanCommand,
     "answer": AnswerCommand,
     "flags": FlagsCommand,
+    "stop_background": StopBackgroundCommand,
     "ping": PingCommand,
 }
 

@@ -214,6 +214,14 @@ class Backend(Protocol):
         """
         ...
 
+    async def attach(self, spec: SandboxSpec, *, epoch: int) -> Sandbox | None:
+        """Attach to the conversation's sandbox if it runs on this machine; None if it does not, or is paused.
+
+        It starts, resumes and replaces none. ``epoch`` as in ``open``. Raises ``SandboxUnavailable`` if the backend
+        cannot be asked, and ``Superseded`` if another worker has the sandbox or a newer lease.
+        """
+        ...
+
     async def copy_files(
         self,
         spec: SandboxSpec,

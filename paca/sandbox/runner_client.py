@@ -1,10 +1,11 @@
 """The worker's connection to a runner: it sends requests and receives answers and updates of calls."""
 
 import asyncio
+import contextlib
 import itertools
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from paca.common.errors import PacaError
@@ -137,14 +138,43 @@ class Attachment(asyncio.Protocol):
 
         Raises ``SandboxGone`` or the error that the runner's answer names.
         """
+        with self._following(call_id, on_output) as call:
+            started = await self.request(op, call_id=call_id, **fields)
+            return await _outcome(call, float(started["seconds"]) + ANSWER_SECONDS)
+
+    async def request_outcome_within(
+        self,
+        seconds: float,
+        op: str,
+        call_id: str,
+        on_output: Callable[[str], None] | None,
+        **fields: Any,
+    ) -> dict[str, Any] | None:
+        """Like ``request_outcome``, but None if the call has run for ``seconds`` and goes on.
+
+        ``fields`` hold its ``timeout``, from which the runner's answer tells how long it has run already.
+        """
+        with self._following(call_id, on_output) as call:
+            started = await self.request(op, call_id=call_id, **fields)
+            left = float(started["seconds"])
+            if not left:  # it has ended, and its outcome follows
+                return await _outcome(call, ANSWER_SECONDS)
+            ran = max(0.0, float(fields["timeout"]) - left)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, seconds - ran)):
+                    return await call.outcome
+        with contextlib.suppress(workspace.WorkspaceError):  # an older runner does not know it
+            await self.request("unfollow", call_id=call_id)
+        return None
+
+    @contextlib.contextmanager
+    def _following(
+        self, call_id: str, on_output: Callable[[str], None] | None
+    ) -> Iterator[FollowedCall]:
         call = FollowedCall(on_output)
         self._followed.setdefault(call_id, []).append(call)
         try:
-            started = await self.request(op, call_id=call_id, **fields)
-            async with asyncio.timeout(float(started["seconds"]) + ANSWER_SECONDS):
-                return await call.outcome
-        except TimeoutError:
-            raise workspace.SandboxGone("The sandbox does not answer.") from None
+            yield call
         finally:
             self.unfollow(call_id, call)
 
@@ -225,6 +255,14 @@ class Attachment(asyncio.Protocol):
         for waiting in (*self._answers.values(), *calls):
             if not waiting.done():
                 waiting.set_exception(error)
+
+
+async def _outcome(call: FollowedCall, seconds: float) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(seconds):
+            return await call.outcome
+    except TimeoutError:
+        raise workspace.SandboxGone("The sandbox does not answer.") from None
 
 
 def _update_call(call: FollowedCall, message: dict[str, Any]) -> None:

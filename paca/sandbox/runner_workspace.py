@@ -1,9 +1,11 @@
 """The workspace of a sandbox, reached through its runner; the sandboxes of all backends derive from it."""
 
 from base64 import b64decode, b64encode
+from collections.abc import Collection
 from typing import Any
 
 from paca.engine.workspace import (
+    CallReport,
     Command,
     CommandOutcome,
     FileChange,
@@ -49,16 +51,37 @@ class RunnerWorkspace:
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
         outcome = await self._attachment.request_outcome(
-            "run",
-            command.call_id,
-            on_output,
-            shell=command.shell,
-            argv=list(command.argv) if command.argv is not None else None,
-            cwd=command.cwd,
-            timeout=command.timeout_seconds,
-            env={**self._environment, **command.env},
+            "run", command.call_id, on_output, **self._fields(command)
         )
         return parse_outcome(outcome)
+
+    async def run_for(
+        self, seconds: float, command: Command, on_output: OnOutput | None = None
+    ) -> CommandOutcome | None:
+        outcome = await self._attachment.request_outcome_within(
+            seconds, "run", command.call_id, on_output, **self._fields(command)
+        )
+        return None if outcome is None else parse_outcome(outcome)
+
+    def _fields(self, command: Command) -> dict[str, Any]:
+        return {
+            "shell": command.shell,
+            "argv": list(command.argv) if command.argv is not None else None,
+            "cwd": command.cwd,
+            "timeout": command.timeout_seconds,
+            "env": {**self._environment, **command.env},
+        }
+
+    async def look(
+        self, call_ids: Collection[str], *, characters: int = 2000
+    ) -> dict[str, CallReport]:
+        """See ``SandboxWorkspace.look``. Raises ``SandboxGone`` for an answer that does not fit."""
+        found = await self._attachment.request(
+            "look", call_ids=list(call_ids), characters=characters
+        )
+        if not isinstance(found, dict):
+            raise SandboxGone(MISFIT)
+        return {str(call_id): parse(CallReport, fields) for call_id, fields in found.items()}
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
         return parse_outcome(await self._attachment.request_outcome("follow", call_id, on_output))

@@ -208,6 +208,7 @@ def _profile(
         fallback_model=agent.fallback_model,
         retries=settings.LLM_MAX_RETRIES,
         command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,
+        background_timeout_seconds=settings.BACKGROUND_TIMEOUT_SECONDS,
         sandbox_memory_mib=spec.limits.memory_mib,
         sandbox_workspace_mib=spec.limits.workspace_mib,
     )

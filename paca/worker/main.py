@@ -23,7 +23,7 @@ from paca.engine.llm import registry
 from paca.engine.llm.http_pool import close_connections
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
-from paca.worker import checkins, checkpoints, old_data
+from paca.worker import background_watch, checkins, checkpoints, old_data
 from paca.worker import lease as leases
 from paca.worker.assembly import default_sandbox_spec
 from paca.worker.claim import claim_with_turns
@@ -119,6 +119,11 @@ class Worker:
                     old_data.remove_repeatedly(self._database, self._draining.is_set)
                 ),
                 group.create_task(checkins.start_repeatedly(self._database, self._draining)),
+                group.create_task(
+                    background_watch.watch_repeatedly(
+                        self._database, self._resources.sandbox_manager, self._draining
+                    )
+                ),
                 group.create_task(self._warm_models()),
                 group.create_task(
                     checkpoints.checkpoint_repeatedly(self._database, self._has_worked)

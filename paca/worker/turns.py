@@ -41,6 +41,7 @@ from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, person_wait, run_errors, turn_end
 from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
+from paca.worker.background_monitor import BackgroundMonitor
 from paca.worker.control_protocol import (
     EFFECTS,
     RELEASE,
@@ -201,6 +202,8 @@ class ConversationRun:
             lend_slot=self._lend_slot,
         )
         servers = ServerGroup(self._mcp_servers, sandbox.workspace)
+        monitor = BackgroundMonitor(log, sandbox, database)
+        monitor.start()
         try:
             while await self._run_turn(turn, log, sandbox, servers):
                 turn = await database.call(assemble_next_turn, self.lease, log.cached_history)
@@ -208,6 +211,7 @@ class ConversationRun:
             self._resources.history_cache.put(self.conversation_id, log.cached_history)
         finally:
             await servers.close()
+            await monitor.close()
             await sandbox.detach()
 
     async def _read_first_turn(self) -> AssembledTurn:

@@ -32,7 +32,10 @@ from tests.support.scripted_llm import ScriptedLLM
 
 pytestmark = pytest.mark.anyio
 # An agent with a small window has few tools.
-FEW_TOOLS = ("ask_person", "propose_plan", "update_plan", "write_todo_list")
+FEW_TOOLS = (
+    *("ask_person", "background_run", "check_background", "propose_plan", "stop_background"),
+    *("update_plan", "write_todo_list"),
+)
 WINDOW = 8_000
 LONG = "word " * 500  # 2,500 characters
 

@@ -52,6 +52,8 @@ MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TODO = "tests/engine/test_todo_list.py"
+BACKGROUND = "tests/conversations/test_background.py"
+BACKGROUND_OF_ENGINE = "tests/engine/test_background.py"
 REMINDERS = "tests/engine/test_reminders.py"
 UNCHECKED = (
     "tests/conversations/test_reminders.py::test_answer_that_no_limit_let_check_is_the_final_one"
@@ -257,6 +259,77 @@ MUTANTS = (
     Mutant("decided-work-hides-no-other-work", value("Q(status__in=ACTIVE_STATUSES)"), (PLACES,)),
     Mutant("budget-counts-an-unanswered-request", never, (SPENDING,)),
     Mutant("budget-of-a-server-that-hangs", always, (SPENDING,)),
+    Mutant(
+        "fork-has-no-background-work-of-its-origin",
+        value("self"),
+        (f"{BACKGROUND_OF_ENGINE}::test_a_fork_has_no_background_work_of_its_origin",),
+    ),
+    Mutant(
+        "background-output-is-data",
+        value("f'{said} {event.output}'"),
+        (f"{BACKGROUND_OF_ENGINE}::test_the_note_of_an_end_is_read_by_the_next_call_as_data",),
+    ),
+    Mutant("background-commands-are-capped", never, (BACKGROUND_OF_ENGINE,)),
+    Mutant(
+        "background-commands-of-bash-are-capped",
+        value("context.may_run_on"),
+        (BACKGROUND_OF_ENGINE,),
+    ),
+    Mutant(
+        "background-command-ends-once",
+        never,
+        (f"{BACKGROUND}::test_the_first_end_of_a_command_counts",),
+    ),
+    Mutant(
+        "background-command-is-lost-with-its-sandbox",
+        value("False"),
+        (f"{BACKGROUND}::test_commands_are_lost_with_their_sandbox",),
+    ),
+    Mutant(
+        "background-wakes-are-bounded",
+        never,
+        (f"{BACKGROUND}::test_an_agent_is_woken_five_times_in_a_row_at_most",),
+    ),
+    Mutant(
+        "background-wakes-after-an-answer-only",
+        never,
+        (f"{BACKGROUND}::test_an_end_wakes_nobody_who_knows_of_it_or_who_waits_for_a_person",),
+    ),
+    Mutant(
+        "background-end-that-is-read-wakes-nobody",
+        value("False"),
+        (f"{BACKGROUND}::test_an_end_that_a_model_call_has_read_wakes_nobody",),
+    ),
+    Mutant(
+        "stop-ends-background-work",
+        removed,
+        (
+            f"{BACKGROUND}::"
+            "test_stop_of_the_conversation_ends_its_background_work_also_after_the_answer",
+        ),
+    ),
+    Mutant(
+        "background-work-keeps-its-sandbox",
+        value("Q(pk=None)"),
+        (f"{BACKGROUND}::test_a_sandbox_is_kept_while_its_background_work_may_run",),
+    ),
+    Mutant(
+        "background-work-is-not-paused",
+        value("rows"),
+        (f"{BACKGROUND}::test_a_sandbox_with_background_work_is_not_paused",),
+    ),
+    Mutant(
+        "one-worker-looks-at-a-time",
+        never,
+        (f"{BACKGROUND}::test_two_workers_that_read_the_same_rows_look_once",),
+    ),
+    Mutant(
+        "look-with-the-epoch-of-the-lease",
+        never,
+        (
+            "tests/sandbox/test_background_calls.py::test_a_look_attaches_only_to_a_sandbox_that_runs",
+        ),
+    ),
     Mutant("todo-at-most-twenty", never, (TODO,)),
     Mutant("todo-one-in-progress", never, (TODO,)),
     Mutant("todo-texts-are-short", never, (TODO,)),

@@ -29,6 +29,13 @@ from tests.support import docker_backend, runners
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
+ATTACH_MODULES = {"docker": "backend", "bubblewrap": "attaching"}
+
+
+def module_of_attach(backend: Backend) -> str:
+    return f"paca.sandbox.{backend.name}.{ATTACH_MODULES[backend.name]}"
+
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -327,7 +334,7 @@ async def test_a_runner_that_does_not_answer_is_replaced(backend, open_sandbox, 
     await handle.sandbox.detach()
     pid = runners.pid(backend, handle.spec.conversation_id)
     with runners.silenced(backend, handle.spec.conversation_id):
-        monkeypatch.setattr(f"paca.sandbox.{backend.name}.backend.ATTACH_SECONDS", 1)
+        monkeypatch.setattr(f"{module_of_attach(backend)}.ATTACH_SECONDS", 1)
         starting = asyncio.create_task(
             open_sandbox(conversation=handle.spec.conversation_id, epoch=2)
         )
@@ -346,7 +353,7 @@ async def test_a_silent_sandbox_is_not_replaced_by_a_superseded_worker(
     async def refuse() -> bool:
         return False
 
-    monkeypatch.setattr(f"paca.sandbox.{backend.name}.backend.ATTACH_SECONDS", 1)
+    monkeypatch.setattr(f"{module_of_attach(backend)}.ATTACH_SECONDS", 1)
     with runners.silenced(backend, handle.spec.conversation_id), pytest.raises(Superseded):
         await backend.open(handle.spec, epoch=2, may_replace=refuse)
     monkeypatch.undo()

@@ -125,6 +125,7 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
     ],
     f"POST {C}pause/": [UNKNOWN],
     f"POST {C}resume/": [UNKNOWN],
+    f"POST {C}background/{{call_id}}/stop/": [UNKNOWN, ([], "body", "Expected a dictionary")],
     f"POST {C}stop/": [UNKNOWN, ([], "body", "Expected a dictionary")],
     f"POST {D}comments/": [({}, "text", REQUIRED), ({"text": ""}, "text", BLANK)],
     f"PATCH {D}comments/{{doc_comment_id}}/": [({}, "text", REQUIRED), ({"text": ""}, "text", BLANK)],

@@ -33,6 +33,7 @@ CONVERSATION = {
     "plan": _WRITES,
     "answer": _WRITES,
     "flags": _WRITES,
+    "stop_background": _WRITES,
     "withdraw": _OF_THEIR_OWN,
     "edit": _OF_THEIR_OWN,
     "ping": _READS,
@@ -45,6 +46,7 @@ FIELDS = {
     "plan": {"decision": "approve"},
     "answer": {"question_id": "none", "text": "the first"},
     "flags": {"plan": True},
+    "stop_background": {"call_id": "none"},
     "withdraw": {"event_seq": 1},
     "edit": {"event_seq": 1, "text": "Hello again"},
 }

@@ -14,7 +14,7 @@ from paca.agents.models import Agent
 from paca.agents.services import mcp_servers, mcp_tools, model_keys, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
-from paca.conversations.models import PersonRequest
+from paca.conversations.models import BackgroundCommand, PersonRequest
 from paca.conversations.services import agent_status, check_ins, instructions, suggestions
 from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects import permissions
@@ -190,6 +190,15 @@ def _call_with_a_kept_output(conversation_id: UUID) -> UUID:
         rule="delete_files",
         effect="opaque",
         deadline=timezone.now() + timedelta(hours=1),
+    )
+    BackgroundCommand.objects.create(
+        id=call,
+        conversation_id=conversation_id,
+        handle="bg1",
+        command="a secret command",
+        look_at=timezone.now(),
+        started_at=timezone.now(),
+        deadline_at=timezone.now() + timedelta(hours=1),
     )
     return call
 

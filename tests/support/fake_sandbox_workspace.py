@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from paca.engine.workspace import (
+    CallReport,
     CallUnknown,
     Command,
     CommandOutcome,
@@ -102,6 +103,31 @@ class FakeSandboxWorkspace:
         if on_output is not None and outcome.output:
             on_output(outcome.output)
         return outcome
+
+    async def run_for(
+        self, seconds: float, command: Command, on_output: OnOutput | None = None
+    ) -> CommandOutcome | None:
+        """A scripted running command never ends within the seconds."""
+        if command.call_id not in self._outcomes:
+            self.ran.append(command)
+            self._outcomes[command.call_id] = self._answer(command)
+        outcome = self._outcomes[command.call_id]
+        if isinstance(outcome, RunningCommand):
+            return outcome.outcome.result() if outcome.outcome.done() else None
+        return outcome
+
+    async def look(
+        self, call_ids: Collection[str], *, characters: int = 2000
+    ) -> dict[str, CallReport]:
+        known = {each: self._outcomes[each] for each in call_ids if each in self._outcomes}
+        return {
+            each: CallReport(
+                not isinstance(found, RunningCommand) or found.outcome.done(),
+                1.0,
+                found.output[-characters:],
+            )
+            for each, found in known.items()
+        }
 
     async def kill(self, call_id: str) -> None:
         self.killed.append(call_id)

@@ -6,6 +6,9 @@ from typing import Any, Literal, Self
 
 MAIN_ARGUMENT = {
     "bash": "command",
+    "background_run": "command",
+    "check_background": "id",
+    "stop_background": "id",
     "read_file": "path",
     "list_directory": "path",
     "search_files": "pattern",

@@ -10,6 +10,7 @@ from paca.conversations.models import Conversation
 from paca.conversations.models.statuses import ENDED_STATUSES
 from paca.engine.approvals.plans import PlanState, as_facts
 from paca.engine.context.history import History, advance
+from paca.engine.tools.background_state import BackgroundState
 from paca.projects.models import Member
 from tests.support.api import Api
 from tests.support.frames import frames_of
@@ -60,6 +61,13 @@ def _assert_tables_match(row: Conversation) -> None:
     plan = functools.reduce(lambda known, entry: known.advance(entry[1]), log, PlanState())
     assert bool(row.plan_mode) is plan.mode
     assert (row.plan or {}).get("steps", []) == as_facts(plan.steps)
+    background = functools.reduce(
+        lambda known, entry: known.advance(entry[1]), log, BackgroundState()
+    )
+    running = {each.call_id for each in background.running}
+    rows = row.background_commands.filter(state="running")
+    assert {each.hex for each in rows.values_list("pk", flat=True)} == running
+    assert (row.background_running or 0) == len(running)
     assert not row.model_calls.filter(status="started").exists()
     assert not row.tool_calls.filter(state__in=["called", "started"]).exists()
     if row.status in IDLE_STATUSES:

@@ -151,6 +151,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
         allow_null=True, help_text="What fills the model's window; null before the first answer."
     )
     todo = TodoSerializer(allow_null=True, help_text="The agent's to-do list; null if it has none.")
+    background_running = serializers.SerializerMethodField(
+        help_text="How many commands of it run in the background."
+    )
     created_at = OffsetDateTimeField()
     updated_at = OffsetDateTimeField()
     started_at = OffsetDateTimeField(allow_null=True)
@@ -158,6 +161,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
 
     def get_rest_approved_by(self, conversation: Conversation) -> str:
         return conversation.rest_approved_by or ""
+
+    def get_background_running(self, conversation: Conversation) -> int:
+        return conversation.background_running or 0
 
     def get_plan_mode(self, conversation: Conversation) -> bool:
         return bool(conversation.plan_mode)

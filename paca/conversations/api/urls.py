@@ -5,6 +5,7 @@ from django.urls import include, path
 from paca.conversations.api import (
     agent_status,
     approvals,
+    background,
     budgets,
     chats,
     check_ins,
@@ -55,6 +56,16 @@ conversation = [
     ),
     path("plans/<str:plan_id>/", questions.OnePlan.as_view(), name="conversation-plan"),
     path("workspace/", conversations.ConversationFiles.as_view(), name="conversation-workspace"),
+    path(
+        "background/",
+        background.BackgroundCommands.as_view(),
+        name="conversation-background",
+    ),
+    path(
+        "background/<str:call_id>/stop/",
+        background.StopBackgroundCommand.as_view(),
+        name="conversation-background-stop",
+    ),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),
     path("resume/", conversations.Resume.as_view(), name="conversation-resume"),

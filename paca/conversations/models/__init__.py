@@ -1,5 +1,6 @@
 """The tables of conversations: log, inbox, calls, workers and sandboxes."""
 
+from paca.conversations.models.background import BackgroundCommand, BackgroundCommandState
 from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.check_ins import CheckIn, CheckInOutcome, CheckInRun, SkipReason
@@ -44,6 +45,8 @@ __all__ = [
     "RequestKind",
     "RequestState",
     "REPORTED_TYPES",
+    "BackgroundCommand",
+    "BackgroundCommandState",
     "Blob",
     "BudgetLock",
     "ChatSession",

@@ -163,6 +163,9 @@ class Conversation(BaseModel):
     # The agent's to-do list, as the newest ``agent.todo.changed`` tells it; null if it has none.
     todo = models.JSONField(null=True, editable=False)
 
+    # How many commands run in the background; null is none.
+    background_running = models.PositiveIntegerField(null=True, editable=False)
+
     # The name of the person who has approved all later calls of the conversation. Null or empty: nobody has.
     rest_approved_by = models.CharField(max_length=200, blank=True, null=True)  # noqa: DJ001 - SQLite copies the table for a default
 

@@ -26,7 +26,7 @@ from paca.conversations.models.statuses import (
     ENDED_STATUSES,
     UNFINISHED_STATUSES,
 )
-from paca.conversations.services import waits
+from paca.conversations.services import background, waits
 from paca.conversations.services.inbox import (
     HasName,
     add_trigger,
@@ -140,6 +140,8 @@ def _stop(
     current: Conversation, *, reason: StopReason, by: str, source: str = "api", key: str = ""
 ) -> None:
     active = current.status in ACTIVE_STATUSES
+    # guard: stop-ends-background-work
+    background.request_stop(current.pk, by=by)
     if current.waits_for_person:
         waits.supersede(current, cause="stop", by=by)
     if active or key:

@@ -117,6 +117,7 @@ def advance(history: History, event: Event, seq: int) -> History:
             | events.ConversationForked()
             | events.FlagsChanged()
             | events.SandboxFilesCopied()
+            | events.BackgroundFinished()
         ):
             return _add_text_of_platform(history, event)
         case (

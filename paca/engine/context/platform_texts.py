@@ -5,6 +5,7 @@ from __future__ import annotations
 from paca import events
 from paca.engine.context.instructions import format_instructions
 from paca.engine.context.skills import format_loaded
+from paca.engine.tools.background_state import note_of
 from paca.events import Event
 
 BEGINNING = "(The conversation begins here.)"
@@ -108,6 +109,8 @@ def change_of(event: events.MessageEdited | events.MessageWithdrawn) -> str:
 
 def notice_of(event: Event) -> str:
     """The text in brackets by which the platform tells the model about an event."""
+    if isinstance(event, events.BackgroundFinished):
+        return note_of(event)
     match event:
         case events.LimitNeared(which=which, left=left):
             return _text_of_near_limit(which, left)

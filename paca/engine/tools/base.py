@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 from paca.common.text import is_encodable
 from paca.engine.llm.base import ToolSpec
 from paca.engine.todo_list import TodoList
+from paca.engine.tools.background_state import BackgroundState
 from paca.engine.tools.formatting import format_seconds, to_one_line
 from paca.engine.workspace import (
     CallUnknown,
@@ -100,7 +101,9 @@ class ToolContext:
     """The context of one call. ``workspace`` starts the sandbox when it is first called.
 
     All calls of a run share ``seen_files``: path to sha256 of the file as the model last saw it.
-    ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown. ``todo`` is the to-do list.
+    ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown. ``todo`` is the to-do list,
+    ``background`` the background commands, each of which may run for ``background_timeout_seconds`` unless its call
+    says otherwise. ``may_run_on``: a command may be moved to the background at its time limit.
     """
 
     call_id: str
@@ -111,6 +114,9 @@ class ToolContext:
     memory_mib: int = 0
     workspace_mib: int = 0
     todo: TodoList = TodoList()
+    background: BackgroundState = BackgroundState()
+    background_timeout_seconds: float = 300
+    may_run_on: bool = False
 
 
 class Tool(ABC, Generic[ArgumentsT]):

@@ -1,7 +1,11 @@
 """The tool that runs a command line in the sandbox."""
 
+from dataclasses import replace
+
 from pydantic import Field
 
+from paca.engine.tools.background import moved_output
+from paca.engine.tools.background_state import MAX_RUNNING
 from paca.engine.tools.base import (
     Effect,
     NonEmptyText,
@@ -42,6 +46,9 @@ class Bash(Tool["Bash.Arguments"]):
             le=MAX_COMMAND_SECONDS,
             description="End the command after so many seconds. Give it only for slow commands.",
         )
+        background_at_limit: bool = Field(
+            default=False, description="At its time limit, go on in the background."
+        )
 
     def subject(self, arguments: Arguments) -> str:
         return to_one_line(arguments.command)
@@ -53,7 +60,20 @@ class Bash(Tool["Bash.Arguments"]):
         limit = self.time_limit_seconds(arguments, context)
         workspace = await context.workspace()
         command = Command(context.call_id, shell=arguments.command, timeout_seconds=limit)
-        outcome = await workspace.run(command, context.on_output)
+        if arguments.background_at_limit and _may_run_on(context):
+            whole = limit + context.background_timeout_seconds
+            longer = replace(command, timeout_seconds=whole)
+            ended = await workspace.run_for(limit, longer, context.on_output)
+            if ended is None:
+                return await moved_output(arguments.command, context, workspace, limit=limit)
+            outcome = ended
+        else:
+            outcome = await workspace.run(command, context.on_output)
         outcome = await save_full_output(outcome, context.call_id, workspace)
         wanted_input = waited_for_input(arguments.command, outcome.output)
         return command_output(outcome, context, time_limit_seconds=limit, wanted_input=wanted_input)
+
+
+def _may_run_on(context: ToolContext) -> bool:
+    # guard: background-commands-of-bash-are-capped
+    return context.may_run_on and len(context.background.running) < MAX_RUNNING

@@ -51,15 +51,19 @@ def waited_for_input(command: str, output: str) -> bool:
 
 
 async def save_full_output(
-    outcome: CommandOutcome, call_id: str, workspace: SandboxWorkspace
+    outcome: CommandOutcome,
+    call_id: str,
+    workspace: SandboxWorkspace,
+    *,
+    limit: int = MAX_OUTPUT_BYTES,
 ) -> CommandOutcome:
-    """Write an output that will be cut for the model to a file, and name that file in the outcome.
+    """Write an output that will be cut to ``limit`` bytes to a file, and name that file in the outcome.
 
     The runner does so with outputs that it cuts itself. Its limit is larger than that for the model.
 
     Raises ``SandboxGone``; other errors of the workspace leave the outcome as it is.
     """
-    if outcome.truncated or len(outcome.output.encode()) <= MAX_OUTPUT_BYTES:
+    if outcome.truncated or len(outcome.output.encode()) <= limit:
         return outcome
     path = f"{OUTPUT_FOLDER}/{call_id}.txt"
     try:
@@ -129,7 +133,7 @@ def _end_remark(outcome: CommandOutcome, context: ToolContext, time_limit_second
         return (
             f"Stopped {after}: the time limit of this call is {format_seconds(time_limit_seconds)}. "
             f"{_killed_note(outcome)} Give a larger timeout_seconds, do it in smaller steps, or start what "
-            "must go on, such as a server, in the background with its output in a file."
+            "must go on, such as a server, with background_run."
         )
     if outcome.cause == "out_of_memory":
         return (

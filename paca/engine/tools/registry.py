@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from paca.common.errors import PacaError
 from paca.engine.llm.base import ToolSpec
+from paca.engine.tools.background import BackgroundRun, CheckBackground, StopBackground
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ParsedCall
 from paca.engine.tools.bash import Bash
 from paca.engine.tools.coercion import coerce
@@ -28,6 +29,9 @@ from paca.engine.tools.todo import WriteTodoList
 
 # Models try the names that other products use for the same tool.
 ALIASES = {
+    "background_run": "run_in_background run_background start_background background bash_background",
+    "check_background": "bash_output background_output list_background read_background get_background",
+    "stop_background": "kill_bash kill_shell kill_background cancel_background",
     "bash": "shell run exec execute command terminal run_command execute_command run_bash",
     "compact_context": "compact compact_conversation summarize summarise summarize_context",
     "ask_person": "ask ask_user ask_human ask_question ask_followup_question question",
@@ -208,7 +212,9 @@ class Toolbox:
 def workspace_tools() -> tuple[AnyTool, ...]:
     """New instances of all tools that need nothing but the sandbox workspace."""
     return (
+        BackgroundRun(),
         Bash(),
+        CheckBackground(),
         CompactContext(),
         EditFile(),
         GitDiff(),
@@ -217,6 +223,7 @@ def workspace_tools() -> tuple[AnyTool, ...]:
         ListDirectory(),
         ReadFile(),
         SearchFiles(),
+        StopBackground(),
         Think(),
         WriteFile(),
         WriteTodoList(),

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import secrets
-import socket
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -30,20 +29,16 @@ from paca.sandbox.bubblewrap import (
     leftovers,
     workspace_copy,
 )
+from paca.sandbox.bubblewrap.attaching import attach_to_runner
 from paca.sandbox.bubblewrap.bwrap_process import reap_children, start_error
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.launcher import Launcher, prepare_launcher
-from paca.sandbox.bubblewrap.sandbox_directory import (
-    SandboxDirectory,
-    conversation_ids,
-    short_folder_path,
-)
+from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, conversation_ids
 from paca.sandbox.exit_cause import ExitCause
 from paca.sandbox.runner_client import Attachment
 from paca.sandbox.runner_workspace import RunnerWorkspace
 
 logger = logging.getLogger(__name__)
-ATTACH_SECONDS = 10.0
 NOT_REMOVED = "The files of this conversation could not be removed: {}."
 DATA_WOULD_SHOW = (
     "Commands cannot run on this server: its data folder, which holds the keys, lies in a part of the "
@@ -136,6 +131,28 @@ class Bubblewrap:
         except asyncio.CancelledError:
             opening.add_done_callback(_detach_unused)
             raise
+
+    async def attach(self, spec: SandboxSpec, *, epoch: int) -> Sandbox | None:
+        """Attach to the sandbox if it runs on this machine and is not paused. See ``Backend.attach``.
+
+        Raises ``SandboxUnavailable`` if its folder cannot be read, and ``Superseded``.
+        """
+        directory = self._directory(spec.conversation_id)
+        if not directory.folder.is_dir():
+            return None
+        try:
+            async with host_process.directory_lock(directory.folder):
+                runner = host_process.read_record(directory.folder)
+                if not runner.is_alive or runner.is_paused:
+                    return None
+                # guard: look-with-the-epoch-of-the-lease
+                if epoch < runner.epoch:
+                    raise Superseded()
+                unattended_seconds = self._idle_policy.unattended_seconds(spec)
+                attachment = await attach_to_runner(directory, epoch, unattended_seconds)
+        except (OSError, SandboxGone, TimeoutError) as error:
+            raise SandboxUnavailable(f"The sandbox does not answer: {error}.") from error
+        return BubblewrapSandbox(attachment, directory, spec)
 
     async def _open(
         self, spec: SandboxSpec, epoch: int, may_replace: MayReplace
@@ -307,7 +324,7 @@ class Bubblewrap:
         if was_paused:
             await asyncio.to_thread(runner.resume)
         try:
-            attachment = await _attach(directory, epoch, unattended_seconds)
+            attachment = await attach_to_runner(directory, epoch, unattended_seconds)
         except (OSError, SandboxGone, TimeoutError):
             logger.warning(
                 "sandbox does not answer and is replaced",
@@ -333,7 +350,7 @@ class Bubblewrap:
         runner = await asyncio.to_thread(self._launch, directory, spec, epoch)
         start_phases.enter("start")
         try:
-            attachment = await _attach(directory, epoch)
+            attachment = await attach_to_runner(directory, epoch)
         except (OSError, SandboxGone, TimeoutError):
             await runner.kill_and_wait()
             raise start_error(directory.log) from None
@@ -370,19 +387,3 @@ def _detach_unused(opening: asyncio.Task[BubblewrapSandbox]) -> None:
     """Disconnect from a sandbox whose caller was cancelled. An error of its start concerns nobody now."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
-
-
-async def _attach(
-    directory: SandboxDirectory, epoch: int, unattended_seconds: float | None = None
-) -> Attachment:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.setblocking(False)
-        with short_folder_path(directory.folder) as folder:
-            connection.connect(f"{folder}/socket")
-        return await Attachment.from_socket(
-            connection, epoch=epoch, seconds=ATTACH_SECONDS, unattended_seconds=unattended_seconds
-        )
-    except BaseException:
-        connection.close()
-        raise

@@ -135,6 +135,23 @@ class Docker:
             raise SandboxUnavailable(f"{PREFIX}Docker refused: {refusal.detail}") from refusal
         return DockerSandbox(attachment, self, spec)
 
+    async def attach(self, spec: SandboxSpec, *, epoch: int) -> Sandbox | None:
+        """Attach to the conversation's container if it runs and is not paused. See ``Backend.attach``.
+
+        Raises ``SandboxUnavailable``, ``SandboxUnreachable`` if Docker is slow, and ``Superseded``.
+        """
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                found = await self.inventory.find_container(spec.conversation_id)
+                if found is None or not found.running or found.paused:
+                    return None
+                attachment = await self._reattach(found, spec, epoch)
+        except TimeoutError:
+            raise SandboxUnreachable(f"{PREFIX}Docker is slow.") from None
+        except DockerRefused as refusal:
+            raise SandboxUnavailable(f"{PREFIX}Docker refused: {refusal.detail}") from refusal
+        return None if attachment is None else DockerSandbox(attachment, self, spec)
+
     async def copy_files(
         self,
         spec: SandboxSpec,

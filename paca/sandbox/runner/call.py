@@ -58,6 +58,15 @@ class Call:
         """The longest time until the outcome."""
         return 0.0 if self.ended else max(0.0, self.deadline - time.monotonic()) + 2 * GRACE_SECONDS
 
+    def report(self, characters: int) -> dict[str, Any]:
+        """How the call stands now, with the last ``characters`` of its output."""
+        text = self.output.text()
+        return {
+            "ended": self.ended,
+            "seconds": round(self.seconds if self.ended else time.monotonic() - self.started, 4),
+            "output": text[-characters:] if characters else "",
+        }
+
     def outcome(self) -> dict[str, Any]:
         """The outcome in the form that the worker expects.
 

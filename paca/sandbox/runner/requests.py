@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 MAX_TIMEOUT_SECONDS = 86_400.0
 SPAWN_SECONDS = 3.0
+MAX_LOOK_CHARACTERS = 16_384  # of each call
 FORM_FIELDS = ("encoding", "line_ends", "changed")
 CANNOT_START = "The sandbox could not start this command: {}"
 
@@ -88,6 +89,8 @@ class RequestHandler:
             ),
             "taken": self._taken,
             "follow": self._follow,
+            "unfollow": self._unfollow,
+            "look": self._look,
             "kill": self._kill,
             "ping": lambda m, reply: reply(None),
             "stat": lambda m, reply: reply(self._files.stat(m["path"])),
@@ -249,6 +252,19 @@ class RequestHandler:
             self._send_outcome(call)
         else:
             self._followed.add(call.id)
+
+    def _unfollow(self, message: dict[str, Any], reply: Reply) -> None:
+        """Send no more updates of a call, which goes on."""
+        self._followed.discard(message["call_id"])
+        reply(None)
+
+    def _look(self, message: dict[str, Any], reply: Reply) -> None:
+        """Tell how calls stand, by their id. A call that this runner never started is left out."""
+        characters = max(0, min(int(message["characters"]), MAX_LOOK_CHARACTERS))
+        known = {
+            each: self._calls.all[each] for each in message["call_ids"] if each in self._calls.all
+        }
+        reply({call_id: call.report(characters) for call_id, call in known.items()})
 
     def _kill(self, message: dict[str, Any], reply: Reply) -> None:
         call = self._calls.running.get(message["call_id"])

@@ -98,6 +98,30 @@ class RunSandbox:
                 self._watch = asyncio.create_task(self._watch_over(self._sandbox))
             return self._sandbox
 
+    async def attach_if_running(self) -> SandboxWorkspace | None:
+        """The sandbox if it runs, attached to without starting one; None if it does not run or is paused.
+
+        If it has ended, that is recorded. Raises ``SandboxUnavailable``, ``Superseded`` or ``Fenced``.
+        """
+        async with self._open_lock:
+            if self._sandbox is not None and not self._sandbox.lost:
+                return self._sandbox
+            if not self._known_boot_id:
+                return None
+            backend = await self._manager.choose_backend(self._spec.files_backend)
+            await self._record_exit(backend)
+            sandbox = await backend.attach(self._spec, epoch=self._log.lease.epoch)
+            if sandbox is None:
+                return None
+            if sandbox.boot_id != self._known_boot_id:
+                await sandbox.detach()  # the next use of the sandbox records which it is
+                return None
+            await self._end_watch()
+            self._sandbox = sandbox
+            self._watch = asyncio.create_task(self._watch_over(sandbox))
+            await self._kill_stopped_calls(sandbox)
+            return sandbox
+
     # --- the end of the sandbox -------------------------------------------------------------------
 
     async def exit_sentence(self, boot_id: str) -> str:

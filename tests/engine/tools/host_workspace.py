@@ -4,12 +4,13 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paca.engine.workspace import (
+    CallReport,
     CallUnknown,
     Command,
     CommandOutcome,
@@ -52,6 +53,19 @@ class HostSandboxWorkspace:
             self.executed.append(command)
             self._calls[command.call_id] = asyncio.ensure_future(self._execute(command, on_output))
         return await asyncio.shield(self._calls[command.call_id])
+
+    async def run_for(
+        self, seconds: float, command: Command, on_output: OnOutput | None = None
+    ) -> CommandOutcome | None:
+        call = asyncio.ensure_future(self.run(command, on_output))
+        done, _ = await asyncio.wait({call}, timeout=seconds)
+        return call.result() if done else None
+
+    async def look(
+        self, call_ids: Collection[str], *, characters: int = 2000
+    ) -> dict[str, CallReport]:
+        known = {each: self._calls[each] for each in call_ids if each in self._calls}
+        return {each: CallReport(call.done(), 1.0, "") for each, call in known.items()}
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
         if call_id not in self._calls:

@@ -27,9 +27,19 @@ def words(node: Any) -> set[str]:
 def test_toolbox_lists_the_workspace_tools_in_a_fixed_order():
     names = [spec.name for spec in TOOLBOX.specs()]
     assert names == [
-        *("bash", "compact_context", "edit_file", "git_diff", "git_log", "git_status"),
+        *(
+            "background_run",
+            "bash",
+            "check_background",
+            "compact_context",
+            "edit_file",
+            "git_diff",
+            "git_log",
+            "git_status",
+        ),
         "list_directory",
-        *("read_file", "search_files", "think", "write_file", "write_todo_list"),
+        *("read_file", "search_files", "stop_background", "think", "write_file"),
+        "write_todo_list",
     ]
 
 
@@ -66,7 +76,10 @@ def test_tool_catalogue_is_json_with_the_effect_of_each_tool():
     )
     effects = {entry["name"]: entry["effect"] for entry in listed}
     assert effects == {
+        "background_run": "opaque",
         "bash": "opaque",
+        "check_background": "read_only",
+        "stop_background": "idempotent",
         "compact_context": "read_only",
         "edit_file": "keyed",
         "git_diff": "read_only",
@@ -106,12 +119,12 @@ def test_toolbox_parses_valid_arguments():
     [
         (
             "run_command",
-            'no tool "run_command". Did you mean bash? The tools are: bash, compact_context,',
+            'no tool "run_command". Did you mean bash? The tools are: background_run, bash,',
         ),
         ("Read_File", "Did you mean read_file?"),
         ("grep", "Did you mean search_files?"),
         ("str_replace", "Did you mean edit_file?"),
-        ("", 'There is no tool "". The tools are: bash'),
+        ("", 'There is no tool "". The tools are: background_run, bash'),
         ("x" * 5000, "(5002 characters). The tools are"),
         ("a\x1b[2J\ud800", r'no tool "a\u001b[2J\ud800".'),
     ],
@@ -227,10 +240,11 @@ def test_toolbox_parses_or_explains_any_arguments(name: str, arguments: Any):
 def test_read_only_toolbox_refuses_and_hides_each_tool_that_changes_something():
     toolbox = Toolbox(workspace_tools(), read_only=True)
     assert [spec.name for spec in toolbox.specs()] == [
+        "check_background",
         *("compact_context", "git_diff", "git_log", "git_status", "list_directory"),
         *("read_file", "search_files", "think", "write_todo_list"),
     ]
-    for name in ("bash", "edit_file", "write_file"):
+    for name in ("background_run", "bash", "edit_file", "stop_background", "write_file"):
         with pytest.raises(UnknownTool, match=f"{name} did not run: you have read-only tools"):
             toolbox.parse(name, {})
         assert "read-only" in toolbox.explain_unreadable(name, "Cut off.")

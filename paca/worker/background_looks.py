@@ -1,0 +1,110 @@
+"""Looks at background commands in an attached sandbox: which have ended, and what the others have written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.utils import timezone
+
+from paca import events
+from paca.bus import get_bus
+from paca.bus.base import conversation_topic
+from paca.common.frames import live_frame
+from paca.common.text import to_storable
+from paca.conversations.models import BackgroundCommand
+from paca.conversations.services import background as services
+from paca.engine.tools import background_state as background
+from paca.engine.tools.background import read_end
+from paca.engine.tools.background_state import BackgroundCommand as Command
+from paca.engine.tools.formatting import strip_terminal_codes
+from paca.engine.workspace import CallReport, CallUnknown, SandboxWorkspace
+
+SHOWN_CHARACTERS = 2_000  # of the newest output
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look has found: the commands that have ended, and how those stand that run on."""
+
+    ended: tuple[events.BackgroundFinished, ...]
+    running: tuple[events.BackgroundProgressed, ...]
+
+
+async def look(
+    workspace: SandboxWorkspace, commands: Sequence[Command], stops: Mapping[str, str]
+) -> Look:
+    """Look at the commands of this start of the runner, and kill those in ``stops``, each with who wants it.
+
+    A command that was killed has ended when this returns, so its end is told once and by its outcome. Raises
+    ``WorkspaceError`` or ``Superseded``.
+    """
+    mine = [each for each in commands if each.boot_id == workspace.boot_id]
+    for each in mine:
+        if each.call_id in stops:
+            await workspace.kill(each.call_id)
+    calls = [each.call_id for each in mine]
+    reports = await workspace.look(calls, characters=SHOWN_CHARACTERS) if mine else {}
+    ended, running = [], []
+    for each in mine:
+        report = reports.get(each.call_id)
+        if report is None or report.ended:
+            ended.append(await _end(each, workspace, by=stops.get(each.call_id, "")))
+        else:
+            running.append(_progress(each, report))
+    return Look(tuple(ended), tuple(running))
+
+
+async def _end(
+    command: Command, workspace: SandboxWorkspace, *, by: str
+) -> events.BackgroundFinished:
+    try:
+        _, event = await read_end(command, workspace, by=by)
+    except CallUnknown:  # it was never started: its row is older than the sandbox's state
+        return background.lost(command.call_id, command.handle, command.command)
+    return event
+
+
+def _progress(command: Command, report: CallReport) -> events.BackgroundProgressed:
+    output = strip_terminal_codes(report.output)[-SHOWN_CHARACTERS:]
+    return events.BackgroundProgressed(
+        call_id=command.call_id, output=output, seconds=round(report.seconds, 1)
+    )
+
+
+class LiveProgress:
+    """Tells viewers what background commands write, and keeps it in their rows, each time that it has changed."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, str] = {}
+
+    def news(
+        self, running: Collection[events.BackgroundProgressed]
+    ) -> list[events.BackgroundProgressed]:
+        """Those whose output has changed since the last time."""
+        changed = [each for each in running if self._shown.get(each.call_id) != each.output]
+        self._shown |= {each.call_id: each.output for each in changed}
+        return changed
+
+    def forget(self, call_id: str) -> None:
+        """Forget a command that has ended."""
+        self._shown.pop(call_id, None)
+
+
+def show(conversation_id: UUID, news: Collection[events.BackgroundProgressed]) -> None:
+    """Keep the newest output in the rows, and send it to viewers."""
+    for each in news:
+        rows = BackgroundCommand.objects.running().filter(
+            pk=UUID(each.call_id), conversation=conversation_id
+        )
+        rows.update(output=to_storable(each.output))
+        frame = live_frame(each, at=timezone.now())
+        get_bus().live(conversation_topic(conversation_id), frame)
+
+
+def read_stops(conversation_id: UUID) -> dict[str, str]:
+    """The commands of the conversation that are to end, each with the person who wants it; empty for the system."""
+    rows = BackgroundCommand.objects.running().filter(conversation=conversation_id)
+    wanted = rows.filter(services.unwanted()).order_by()
+    return {pk.hex: by for pk, by in wanted.values_list("pk", "stop_by")}
