@@ -87,6 +87,8 @@ CHOSEN = (
     "tests/projects",
     "tests/ops/test_health.py",
     "tests/web/test_pages.py",
+    # Requests of the MCP server to the API of the same process, each on a connection of its own.
+    "tests/mcp_server/test_tools.py",
 )
 SAME_QUERIES = "writes by the same functions of `store` and `turn_end` as the chosen journeys"
 DOCKER = "needs Docker; make test-docker runs it"
