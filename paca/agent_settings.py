@@ -11,6 +11,7 @@ __all__ = [
     "COMPACTION_MODEL",
     "CONTEXT_COMPACT_AT",
     "DEFAULT_TIME_ZONE",
+    "MEMORY_CHARACTERS",
     "TITLE_MODEL",
 ]
 
@@ -71,4 +72,12 @@ DEFAULT_TIME_ZONE = time_zones.configured(
         "names a time zone.",
     ),
     variable="DEFAULT_TIME_ZONE",
+)
+MEMORY_CHARACTERS = env.integer(
+    "MEMORY_CHARACTERS",
+    4000,
+    at_least=1000,
+    at_most=100_000,
+    meaning="The size of the memory of an agent, and of that of a project. About a quarter of it are tokens of each "
+    "request. When it is full, the oldest entries that are not pinned go first.",
 )

@@ -370,7 +370,8 @@ class UsageRecorded(Event):
     than the reply, and comes after it in the history whatever its number.
     Tokens are null if the server did not report them; limits then count ``estimated_tokens`` and
     ``estimated_usd``, which are not shown.
-    ``purpose`` is turn for a reply of the conversation, compaction for a summary of it, and title for its title.
+    ``purpose`` is turn for a reply of the conversation, compaction for a summary of it, title for its title,
+    and memory for what is worth keeping of it.
     ``context``: what filled the request, as in the ``context`` of the conversation; null if it was not the
     last attempt. ``request_characters``: the length of its system prompt, tools and messages.
     """
@@ -683,6 +684,19 @@ class SkillLoaded(Event):
     text: str
     keyword: str = ""
     files: list[str] = field(default_factory=list)
+
+
+@event("agent.memory.written")
+class MemoryWritten(Event):
+    """The agent noted something for later conversations. ``about``: agent (its own memory) or project. ``state`` is
+    accepted, or waiting for a person. ``replaces`` is the text of the entry that ``text`` replaces; an empty ``text``
+    takes that entry out."""
+
+    entry: str
+    about: str
+    text: str
+    state: str
+    replaces: str = ""
 
 
 @event("agent.instructions.read")

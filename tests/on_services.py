@@ -42,6 +42,7 @@ CHOSEN = (
     "tests/flows/test_approvals.py",
     "tests/flows/test_assignments.py",
     "tests/flows/test_check_ins.py",
+    "tests/flows/test_memory.py",
     "tests/flows/test_crashes.py",
     "tests/flows/test_database_restarts.py",
     "tests/flows/test_deleting.py",

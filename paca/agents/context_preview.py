@@ -12,11 +12,13 @@ from paca.agents.models import Agent
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
 from paca.engine.context.measuring import CHARACTERS_PER_TOKEN
+from paca.engine.context.memory import MemoryLine, format_memory
 from paca.engine.llm import own_parameters
 from paca.engine.llm.base import ToolSpec
 from paca.engine.llm.text_tool_calls.adapter import describe_tools
 from paca.engine.mcp.group import known_tools
 from paca.engine.request_size import known_window
+from paca.projects.models import MemoryPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +68,37 @@ def all_tools() -> tuple[ContextTool, ...]:
 
 
 def preview(
-    agent: Agent, *, project: str, trigger_type: str, messages: Sequence[ContextPart] = ()
+    agent: Agent,
+    *,
+    project: str,
+    trigger_type: str,
+    messages: Sequence[ContextPart] = (),
+    memory: Sequence[MemoryLine] = (),
 ) -> ContextPreview:
     """The context of a conversation that ``trigger_type`` starts with these texts in its first message.
 
     The parts before them are the system prompt, with an empty line between them. ``project`` is the
-    project's name.
+    project's name, ``memory`` what was noted in earlier conversations.
     """
     skills = prompts.read_skills(agent.pk)
-    assembled = prompts.assemble(agent, project=project, trigger_type=trigger_type, skills=skills)
-    parts = [ContextPart(part.name, part.text) for part in assembled]
     window = known_window(
         agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
     )
     of_servers = known_tools(mcp_reading.settings_of(agent.pk))
+    assembled = prompts.assemble(
+        agent,
+        project=project,
+        trigger_type=trigger_type,
+        skills=skills,
+        memory=format_memory(memory, window=window),
+    )
+    parts = [ContextPart(part.name, part.text) for part in assembled]
     toolbox = make_toolbox(
-        library=SkillLibrary(skills), chosen=agent.tools, window=window, of_servers=of_servers
+        library=SkillLibrary(skills),
+        chosen=agent.tools,
+        window=window,
+        remembers=agent.memory != MemoryPolicy.OFF,
+        of_servers=of_servers,
     )
     specs = toolbox.specs()
     if agent.text_tool_calls:

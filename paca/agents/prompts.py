@@ -17,11 +17,17 @@ READ_SKILL = "read_skill"
 
 
 def assemble(
-    agent: Agent, *, project: str, trigger_type: str, skills: Sequence[SkillSummary]
+    agent: Agent,
+    *,
+    project: str,
+    trigger_type: str,
+    skills: Sequence[SkillSummary],
+    memory: str = "",
 ) -> tuple[PromptPart, ...]:
     """The parts of the agent's system prompt in a conversation that was started by ``trigger_type``.
 
-    ``project`` is the project's name, ``skills`` are those of ``read_skills``.
+    ``project`` is the project's name, ``skills`` are those of ``read_skills``, ``memory`` is the part with what was
+    noted in earlier conversations.
     """
     own = agent.prompt_of(trigger_type)
     if agent.tools is not None and READ_SKILL not in agent.tools:
@@ -32,6 +38,7 @@ def assemble(
         system=agent.system_prompt,
         trigger=trigger_prompts.prompt_for(trigger_type, own),
         skills=skills,
+        memory=memory,
     )
 
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection, Sequence
 
+from paca.agents.memory_tool import MemoryAccess, Remember
 from paca.agents.skill_tools import SkillLibrary, skill_tools
 from paca.engine.approvals.person_tools import people_tools
 from paca.engine.tools import installed
@@ -25,32 +26,49 @@ def make_toolbox(
     access: ProjectAccess | None = None,
     library: SkillLibrary | None = None,
     *,
+    memory: MemoryAccess | None = None,
+    remembers: bool = True,
     chosen: Collection[str] | None = None,
     window: int | None = None,
     read_only: bool = False,
     of_servers: Sequence[AnyTool] = (),
 ) -> Toolbox:
-    """The toolbox of an agent that reaches its project by ``access`` and has the skills of ``library``.
+    """The toolbox of an agent that reaches its project by ``access``, its memory by ``memory``, and has the skills of
+    ``library``.
 
     Without them it has every tool, to describe only. ``chosen`` are the names of the tools that are
     switched on; None for all, or for the essential ones if the ``window`` of the model, in tokens, is small.
     With ``read_only`` the tools that change something are off. ``of_servers`` are the tools of MCP servers, which are
-    switched in the settings of their server.
+    switched in the settings of their server. Without
+    ``remembers`` that on the memory is off.
 
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
     """
-    tools = (*_own_tools(access, library), *installed_tools().tools)
+    tools = (*_own_tools(access, library, memory), *installed_tools().tools)
     if chosen is None and window is not None and window < SMALL_WINDOW:
         # guard: toolbox-fits-a-small-window
         chosen = ESSENTIAL
-    off = () if chosen is None else {tool.name for tool in tools}.difference(chosen)
+    off = set() if chosen is None else {tool.name for tool in tools}.difference(chosen)
+    # guard: memory-tool-is-switched-off
+    if not remembers:
+        off.add(Remember.name)
     return Toolbox((*tools, *of_servers), off=off, read_only=read_only)
 
 
-def _own_tools(access: ProjectAccess | None, library: SkillLibrary | None) -> tuple[AnyTool, ...]:
+def _own_tools(
+    access: ProjectAccess | None = None,
+    library: SkillLibrary | None = None,
+    memory: MemoryAccess | None = None,
+) -> tuple[AnyTool, ...]:
     """The tools that Paca itself has."""
-    return (*workspace_tools(), *people_tools(), *project_tools(access), *skill_tools(library))
+    return (
+        *workspace_tools(),
+        *people_tools(),
+        *project_tools(access),
+        *skill_tools(library),
+        Remember(memory),
+    )
 
 
 class _Installed:
@@ -63,7 +81,7 @@ class _Installed:
     def get(self) -> InstalledTools:
         with self._lock:
             if self._loaded is None:
-                self._loaded = installed.load(taken={tool.name for tool in _own_tools(None, None)})
+                self._loaded = installed.load(taken={tool.name for tool in _own_tools()})
             return self._loaded
 
     def forget(self) -> None:

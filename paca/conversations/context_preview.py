@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from paca.agents import context_preview
 from paca.agents.context_preview import ContextPart, ContextPreview
 from paca.agents.models import Agent
+from paca.conversations import memory_lists
 from paca.conversations.models.conversation import TriggerType
 from paca.conversations.services import trigger_texts
 from paca.conversations.services.skill_loading import opened_by
@@ -25,7 +28,11 @@ def preview(
         opened = format_loaded(skill.skill, skill.text, skill.keyword, skill.files)
         messages.append(ContextPart("opened_skill", opened))
     return context_preview.preview(
-        agent, project=project.name, trigger_type=trigger_type, messages=messages
+        agent,
+        project=project.name,
+        trigger_type=trigger_type,
+        messages=messages,
+        memory=memory_lists.for_prompt(agent, project, until=timezone.now()),
     )
 
 

@@ -12,7 +12,7 @@ from paca.common.text import to_storable_json
 from paca.conversations.models import ConversationStatus
 from paca.conversations.models.statuses import WAITS_FOR_PEOPLE
 from paca.conversations.sql_parameters import datetime_parameter
-from paca.engine.titles import PURPOSE as TITLE_PURPOSE
+from paca.engine import after_turn
 from paca.events import Event
 
 _STATUS_AFTER: dict[type[Event], ConversationStatus] = {
@@ -80,9 +80,9 @@ def state_after(new_events: Sequence[Event]) -> dict[str, str]:
 
 
 def _activity_after(event: Event) -> str | None:
-    """The activity that the event tells; None if it tells none. The turn does not wait for its title."""
+    """The activity that the event tells; None if it tells none. No turn waits for what follows it."""
     # guard: title-is-no-activity
-    if isinstance(event, events.UsageRecorded) and event.purpose == TITLE_PURPOSE:
+    if isinstance(event, events.UsageRecorded) and event.purpose in after_turn.PURPOSES:
         return None
     return _ACTIVITY_AFTER.get(type(event))
 

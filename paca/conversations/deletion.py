@@ -17,6 +17,7 @@ from paca.conversations.models import (
     ChatSession,
     Conversation,
     Event,
+    MemoryEntry,
     PersonRequest,
     SandboxState,
     Suggestion,
@@ -54,6 +55,7 @@ def delete(
     Suggestion.objects.filter(conversation=current).delete()
     PersonRequest.objects.filter(conversation=current).delete()
     BackgroundCommand.objects.filter(conversation=current).delete()
+    MemoryEntry.objects.filter(conversation=current).update(conversation=None)
     _delete_log(current)
     traces.delete_all(current)
     tool_access.forget(current.pk)

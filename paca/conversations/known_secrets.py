@@ -1,4 +1,4 @@
-"""The secret values that Paca knows, which neither a trace nor a span may hold."""
+"""The secret values that Paca knows, which neither a trace nor a span nor a memory may hold."""
 
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
@@ -41,6 +41,15 @@ def _of_mcp_servers(agent_id: UUID) -> frozenset[str]:
     for server in McpServer.objects.filter(agent=agent_id).select_related("grant"):
         found.update(mcp_secrets.plain_secrets(server))
     return frozenset(found - {""})
+
+
+def of_project(project_id: UUID) -> frozenset[str]:
+    """The secrets of all agents of a project, and those that ``of_agent`` gives with them.
+
+    Raises ``SecretUnreadable`` if one cannot be decrypted.
+    """
+    agents = Agent.objects.filter(project=project_id).values_list("pk", flat=True)
+    return of_installation().union(*map(of_agent, agents))
 
 
 def of_installation() -> frozenset[str]:

@@ -12,7 +12,7 @@ from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.conversations import selectors, services
 from paca.conversations.models import PendingKind, StopReason
-from paca.conversations.services import check_ins, delivery, model_calls
+from paca.conversations.services import check_ins, delivery, memory, model_calls
 from paca.engine.llm.base import Usage
 from paca.projects.models import Comment, Member, Project, Task
 from paca.projects.signals import (
@@ -30,14 +30,17 @@ from paca.projects.signals import (
 
 @receiver(members_changed)
 def on_members_changed(member: Member, change: str, by: Any, **_: Any) -> None:
-    """Stop the conversations of a removed agent, and tell open pages to check their permission again."""
+    """Stop the conversations of a removed agent, delete its memory, and tell open pages to check their permission again."""
     if change == "removed" and member.agent_id is not None:
+        memory.forget_agent(member.agent_id)
         is_deleted = member.project.deleted_at is not None
         services.stop_agent_conversations(
             member.agent_id,
             by=getattr(by, "name", "") or str(by or ""),
             reason=StopReason.PROJECT_DELETED if is_deleted else StopReason.AGENT_REMOVED,
         )
+    if member.project.deleted_at is not None:
+        memory.forget_project(member.project_id)
     _tell_pages(member.project_id, "member", member.pk)
 
 

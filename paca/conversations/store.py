@@ -36,7 +36,7 @@ from paca.conversations.models.statuses import (
     statuses_before,
 )
 from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
-from paca.engine.titles import PURPOSE as TITLE_PURPOSE
+from paca.engine import after_turn
 from paca.engine.turn import LogEntry, ModelCallStarted
 from paca.events import Event
 
@@ -125,10 +125,11 @@ def require_lease(lease: Lease) -> None:
 
 
 def starts_model_call(entries: Sequence[LogEntry]) -> bool:
-    """Whether a model call starts with these entries that reads the messages before it. One for a title does not."""
+    """Whether a model call starts with these entries that reads the messages before it. One that follows a turn does not."""
     # guard: title-claims-no-message
     return any(
-        isinstance(entry, ModelCallStarted) and entry.purpose != TITLE_PURPOSE for entry in entries
+        isinstance(entry, ModelCallStarted) and entry.purpose not in after_turn.PURPOSES
+        for entry in entries
     )
 
 

@@ -160,6 +160,13 @@ def _(event: events.SkillLoaded) -> str:
 
 
 @_note.register
+def _(event: events.MemoryWritten) -> str:
+    what = "Noted for later" if event.text else "Taken out of the memory"
+    waits = ", if a person accepts it" if event.state == "waiting" else ""
+    return f"{what}{waits}: {event.text or event.replaces}"
+
+
+@_note.register
 def _(event: events.InstructionsRead) -> str:
     return f"Read {event.path} of the workspace"
 

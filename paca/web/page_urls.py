@@ -18,6 +18,7 @@ PAGES = (
     ("board", "Board", "square-kanban"),
     ("conversations", "Conversations", "messages-square"),
     ("docs", "Docs", "file-text"),
+    ("memory", "Memory", "brain"),
     ("agents", "Agents", "bot"),
     ("team", "Team", "users"),
     ("usage", "Usage", "chart-column"),

@@ -105,7 +105,22 @@ def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:
 
 
 def open_title_model(models: AgentModels, *, shared_key: bool) -> OpenedModel:
-    """The model that writes titles, with the key that the turn has ended with.
+    """The model that writes titles, as ``_open_after_turn`` opens it."""
+    return _open_after_turn(models, models.own.profile.title_model, shared_key=shared_key)
+
+
+def open_review_model(models: AgentModels, *, shared_key: bool) -> OpenedModel:
+    """The model that looks back at a conversation, as ``_open_after_turn`` opens it."""
+    return _open_after_turn(models, review_model(models.own.profile), shared_key=shared_key)
+
+
+def review_model(profile: AgentProfile) -> str:
+    """The model that looks back at a conversation: that of summaries, or the agent's own."""
+    return profile.compaction_model or profile.model
+
+
+def _open_after_turn(models: AgentModels, model: str, *, shared_key: bool) -> OpenedModel:
+    """A model with the key that the turn has ended with.
 
     ``shared_key``: somebody else than its beginner has written in it. Raises ``ModelMisconfigured`` or
     ``SecretUnreadable`` if it cannot be opened.
@@ -114,7 +129,7 @@ def open_title_model(models: AgentModels, *, shared_key: bool) -> OpenedModel:
     found = setup.shared_key if shared_key else setup.key
     profile = setup.with_key(found)
     api_key = encryption.decrypt(found.encrypted_key) if found.encrypted_key else ""
-    return OpenedModel(profile, _open(profile, profile.title_model, api_key))
+    return OpenedModel(profile, _open(profile, model, api_key))
 
 
 def _open(profile: AgentProfile, model: str, api_key: str) -> LLM:

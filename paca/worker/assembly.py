@@ -17,15 +17,18 @@ from paca.agents import prompts
 from paca.agents.models import Agent
 from paca.agents.toolbox import installed_tools
 from paca.common.prepared_queries import Parameter, Select
-from paca.conversations import event_log
+from paca.conversations import event_log, memory_lists
 from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
+from paca.engine.context.memory import MemoryLine, format_memory
 from paca.engine.context.prompt import join_parts
 from paca.engine.context.skills import SkillSummary
+from paca.engine.llm import own_parameters
+from paca.engine.request_size import known_window
 from paca.engine.turn import AgentProfile
 from paca.events import Event
-from paca.projects.models import Project
+from paca.projects.models import MemoryPolicy, Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.worker import model_profiles, turn_models
 from paca.worker.agent_model import AgentModels
@@ -69,6 +72,8 @@ class AssembledTurn:
     tools: Sequence[str] | None = None  # those that are switched on; None for all
     is_traced: bool = False
     read_only: bool = False  # whether tools that change something are off
+    remembers: bool = True  # whether the agent may note something for later conversations
+    remembers_at_end: bool = False  # whether its model is asked after a turn what is worth keeping
 
 
 def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
@@ -83,7 +88,7 @@ _CONVERSATION_COLUMNS = _columns(
     *("id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number", "tracing"),
     "read_only",
 )
-_PROJECT_COLUMNS = _columns(Project, "id", "name", *PROJECT_COLUMNS)
+_PROJECT_COLUMNS = _columns(Project, "id", "name", "memory", *PROJECT_COLUMNS)
 _SANDBOX_COLUMNS = _columns(
     Sandbox, "id", "conversation_id", "backend", "boot_id", "state", "volume"
 )
@@ -102,6 +107,7 @@ _AGENT_COLUMNS = _columns(
     "approval",
     "tracing",
     *("verification", "verification_prompt", "hint"),
+    *("memory", "remember_at_end"),
 )
 
 
@@ -160,7 +166,8 @@ def assemble_turn(
         cached = CachedHistory()  # the database is an older copy of what this worker has seen
     spec = _sandbox_spec(conversation, agent, sandbox)
     skills = prompts.read_skills(agent.pk)
-    profile = _profile(rows, spec, skills)
+    memory = memory_lists.for_prompt(agent, rows.project, until=turn_started_at)
+    profile = _profile(rows, spec, skills, memory)
     return AssembledTurn(
         profile=profile,
         models=turn_models.models_of(conversation, agent, profile),
@@ -174,15 +181,30 @@ def assemble_turn(
         skills=skills,
         tools=agent.tools,
         read_only=conversation.reads_only,
+        remembers=agent.memory != MemoryPolicy.OFF,
+        remembers_at_end=_remembers_at_end(conversation, agent),
         is_traced=settings.TRACING
         and (agent.tracing if conversation.tracing is None else conversation.tracing),
     )
 
 
+def _remembers_at_end(conversation: Conversation, agent: Agent) -> bool:
+    # guard: memory-of-read-only-runs-stays
+    if conversation.reads_only:
+        return False
+    return agent.remember_at_end and agent.memory != MemoryPolicy.OFF and not agent.is_demo
+
+
 def _profile(
-    rows: ConversationRows, spec: SandboxSpec, skills: Sequence[SkillSummary]
+    rows: ConversationRows,
+    spec: SandboxSpec,
+    skills: Sequence[SkillSummary],
+    memory: Sequence[MemoryLine],
 ) -> AgentProfile:
     agent = rows.agent
+    window = known_window(
+        agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
+    )
     return AgentProfile(
         name=agent.name,
         **model_profiles.model_fields(agent.model, agent.base_url, agent.parameters),
@@ -195,6 +217,7 @@ def _profile(
                 project=rows.project.name,
                 trigger_type=rows.conversation.trigger_type,
                 skills=skills,
+                memory=format_memory(memory, window=window),
             )
         ),
         limits=limits_of(agent, rows.project),

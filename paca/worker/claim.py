@@ -35,7 +35,6 @@ from paca.conversations.models import (
     Conversation,
     ConversationStatus,
     ModelCall,
-    ModelCallPurpose,
     ModelCallStatus,
     PendingKind,
     PendingTrigger,
@@ -54,6 +53,7 @@ from paca.conversations.models.statuses import (
 from paca.conversations.services import stop_agent_conversations
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
+from paca.engine import after_turn
 from paca.engine.turn import TurnOutcome
 from paca.worker import assembly, turn_totals
 from paca.worker.run_log import CachedHistory, HistoryCache
@@ -342,11 +342,11 @@ def _park(conversation: Conversation, lease: Lease) -> None:
 
 
 def _mark_model_calls_abandoned(lease: Lease) -> None:
-    """Of the claim before this one. A call for a title has no claim, and may be running."""
+    """Of the claim before this one. A call that follows a turn has no claim, and may be running."""
     ModelCall.objects.filter(
         conversation=lease.conversation_id,
         status__in=statuses_before(ModelCallStatus.ABANDONED, MODEL_CALL_MOVES),
-    ).exclude(purpose=ModelCallPurpose.TITLE).update(
+    ).exclude(purpose__in=after_turn.PURPOSES).update(
         status=ModelCallStatus.ABANDONED, finished_at=Now()
     )
 

@@ -30,6 +30,7 @@ from paca.worker.claim import claim_with_turns
 from paca.worker.control_protocol import pending_requests
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
+from paca.worker.memory_reviewer import MemoryReviewer
 from paca.worker.sandboxes import availability, sweeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
@@ -71,7 +72,9 @@ class Worker:
         )
         warm_pool = self._warm_pool if settings.pool_size else None
         self._titles = TitleWriter(self._database)
-        self._resources = WorkerResources(self._database, sandbox_manager, warm_pool, self._titles)
+        self._memory_reviewer = MemoryReviewer(self._database)
+        after_answers = (self._titles.begin, self._memory_reviewer.begin)
+        self._resources = WorkerResources(self._database, sandbox_manager, warm_pool, after_answers)
         self.last_sweep_at = clock.monotonic()
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
@@ -94,7 +97,7 @@ class Worker:
                 with tolerated("report of the drain"):
                     await self._database.call(self._registration.update, draining=True)
                 await asyncio.gather(self._release_runs(), self._warm_pool.drain())
-                await self._titles.drain()
+                await asyncio.gather(self._titles.drain(), self._memory_reviewer.drain())
         finally:
             self._lease_keeper.stop()
             await close_connections()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -39,6 +39,7 @@ from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, person_wait, run_errors, turn_end
+from paca.worker.after_turn import AnsweredTurn
 from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
 from paca.worker.background_monitor import BackgroundMonitor
@@ -56,6 +57,7 @@ from paca.worker.control_protocol import (
 from paca.worker.database import Database
 from paca.worker.full_output_store import FullOutputStore
 from paca.worker.mcp_access import RunMcpServers, refresh_tools
+from paca.worker.memory_access import RunMemoryAccess
 from paca.worker.project_access import RunProjectAccess
 from paca.worker.run_log import HistoryCache, RunLog
 from paca.worker.run_traces import RunTraces
@@ -63,7 +65,6 @@ from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.skill_access import RunSkillAccess
 from paca.worker.stream_buffer import StreamBuffer
-from paca.worker.title_writer import AnsweredTurn, TitleWriter
 from paca.worker.turn_limits import read_limits
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class WorkerResources:
     database: Database
     sandbox_manager: SandboxManager
     warm_pool: WarmPool | None = None
-    titles: TitleWriter | None = None
+    after_answers: Sequence[Callable[[AnsweredTurn], None]] = ()
     history_cache: HistoryCache = field(default_factory=HistoryCache)
     mcp_servers: Callable[[UUID, Database], McpServers] = RunMcpServers
 
@@ -100,6 +101,9 @@ class ConversationRun:
         )
         self._skill_access = RunSkillAccess(claimed.rows.agent.pk, resources.database)
         self._mcp_servers = resources.mcp_servers(claimed.rows.agent.pk, resources.database)
+        self._memory_access = RunMemoryAccess(
+            claimed.lease, claimed.rows.agent.pk, self._project_access
+        )
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
         self._traces = RunTraces(
             claimed.lease.conversation_id, claimed.rows.agent.pk, resources.database
@@ -240,6 +244,8 @@ class ConversationRun:
                 return make_toolbox(
                     self._project_access,
                     SkillLibrary(turn.skills, self._skill_access),
+                    memory=self._memory_access,
+                    remembers=turn.remembers,
                     chosen=turn.tools,
                     window=window_of(turn.profile, log.progress),
                     read_only=turn.read_only,
@@ -351,16 +357,13 @@ class ConversationRun:
         }
         logger.info("turn ended", extra={**fields, "steps": log.progress.steps})
         is_answered = (outcome.status, outcome.reason) == ("finished", "answered")
-        if is_answered and self._resources.titles is not None:
-            self._resources.titles.start(
-                AnsweredTurn(
-                    self.conversation_id,
-                    self._turn_number,
-                    turn,
-                    log.progress,
-                    shared_key=active.choice.shared_key,
-                )
+        if is_answered:
+            shared_key = active.choice.shared_key
+            answered = AnsweredTurn(
+                self.conversation_id, self._turn_number, turn, log.progress, shared_key
             )
+            for begin in self._resources.after_answers:
+                begin(answered)
         if follows:
             self._start_next_turn()
             await log.catch_up()

@@ -46,6 +46,7 @@ def form_data(world: World, agent: Agent | None = None, **changes: Any) -> dict[
         data |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
         data |= {"project": world.project.pk, "sandbox_life": "ephemeral", "approval": "auto"}
         data |= {"verification": "off", "category": "custom", "priority": 1}
+        data |= {"memory": "ask"}
     data |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}
     data["tools"] = tool_names() if agent is None or agent.tools is None else agent.tools
     return {**data, **changes}

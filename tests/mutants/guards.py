@@ -58,6 +58,10 @@ REMINDERS = "tests/engine/test_reminders.py"
 UNCHECKED = (
     "tests/conversations/test_reminders.py::test_answer_that_no_limit_let_check_is_the_final_one"
 )
+MEMORY = "tests/conversations/test_memory.py"
+MEMORY_FLOWS = "tests/flows/test_memory.py"
+MEMORY_TEXT = "tests/engine/context/test_memory.py"
+REVIEWS = "tests/conversations/test_memory_reviews.py"
 TITLES = "tests/conversations/test_generated_titles.py"
 TITLE_FLOWS = "tests/flows/test_titles.py"
 SETTINGS = "tests/agents/test_settings_have_effect.py"
@@ -238,6 +242,37 @@ MUTANTS = (
     Mutant("engine-verification-needs-room", value("True"), (REMINDERS,)),
     Mutant("engine-limit-takes-no-answer", never, (REMINDERS,)),
     Mutant("answer-that-was-not-checked", never, (UNCHECKED,)),
+    Mutant("memory-of-agents-waits", never, (MEMORY,)),
+    Mutant("memory-stricter-policy-counts", value("agent_policy"), (MEMORY,)),
+    Mutant("memory-few-entries-wait", never, (MEMORY,)),
+    Mutant("memory-pinned-is-of-people", never, (MEMORY,)),
+    Mutant("memory-keeps-its-size", always, (MEMORY,)),
+    Mutant("memory-pins-take-half-at-most", never, (MEMORY,)),
+    Mutant("memory-holds-no-secret", never, (MEMORY,)),
+    Mutant("memory-hides-nothing", never, (MEMORY,)),
+    Mutant("memory-is-switched-off", never, (MEMORY,)),
+    Mutant("memory-of-the-project-is-switched-off", value("project.pk"), (MEMORY,)),
+    Mutant(
+        "memory-of-its-owner-only",
+        value("MemoryEntry.objects.all()"),
+        (
+            "tests/conversations/test_memory_api.py::test_entry_of_one_memory_is_not_found_in_another",
+        ),
+    ),
+    Mutant("memory-fits-a-small-window", never, (MEMORY_TEXT,)),
+    Mutant(
+        "memory-tool-is-switched-off",
+        never,
+        (f"{MEMORY_FLOWS}::test_agent_without_a_memory_has_no_tool_for_it",),
+    ),
+    Mutant("memory-of-read-only-runs-stays", never, (REVIEWS,)),
+    Mutant("memory-is-looked-for-seldom", never, (REVIEWS,)),
+    Mutant("memory-review-asks-the-role", never, (REVIEWS,)),
+    Mutant(
+        "memory-review-is-switched-off",
+        always,
+        (f"{MEMORY_FLOWS}::test_longer_work_that_nobody_wants_looked_back_at_is_not",),
+    ),
     Mutant("title-is-asked-for-once", never, (TITLES,)),
     Mutant("title-of-a-person-stays", value("bool(title)"), (TITLES,)),
     Mutant(

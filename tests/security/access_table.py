@@ -194,6 +194,30 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
     f"DELETE {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/sign-in/":
                                        (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}memory/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}memory/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}memory/{{memory_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}memory/{{memory_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}memory/{{memory_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"POST {P}memory/{{memory_id}}/decision/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/memory/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/{{agent_id}}/memory/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/memory/{{agent_memory_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PATCH {P}agents/{{agent_id}}/memory/{{agent_memory_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/memory/{{agent_memory_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/memory/{{agent_memory_id}}/decision/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/check-ins/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"POST {P}agents/{{agent_id}}/check-ins/":
@@ -318,6 +342,9 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/docs/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/docs/{doc_id}/":
+                                       (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/memory/": (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/agents/{agent_id}/memory/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/settings/": (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/team/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
@@ -449,6 +476,12 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
             "report_to": {"task": target.ids["number"]}
         },
         f"POST {P}agents/{{agent_id}}/status/": {"status": "paused", "confirm": True},
+        f"POST {P}memory/": {"text": "Another fact."},
+        f"POST {P}agents/{{agent_id}}/memory/": {"text": "Another fact."},
+        f"PATCH {P}memory/{{memory_id}}/": {"text": "Changed."},
+        f"PATCH {P}agents/{{agent_id}}/memory/{{agent_memory_id}}/": {"text": "Changed."},
+        f"POST {P}memory/{{memory_id}}/decision/": {"decision": "accept"},
+        f"POST {P}agents/{{agent_id}}/memory/{{agent_memory_id}}/decision/": {"decision": "accept"},
         f"POST {P}agents/{{agent_id}}/chat-sessions/": {"message": "Hello"},
         f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/": {"text": "Hello"},
         f"POST {T}comments/": {"text": "Hello @rosa"},

@@ -28,6 +28,33 @@ UNKNOWN = ({"nonsense": 1}, "nonsense", "There is no such field.")
 TABLE: dict[str, list[tuple[Any, str, str]]] = {
     f"PATCH {A}skills/{{skill_id}}/": [UNKNOWN, ({"enabled": "maybe"}, "enabled", "valid boolean")],
     f"POST {A}skills/": [UNKNOWN, ({}, "content", REQUIRED), ({"template": ""}, "template", BLANK)],
+    **{
+        f"POST {base}memory/": [
+            ({"text": "a", **UNKNOWN[0]}, *UNKNOWN[1:]),
+            ({}, "text", REQUIRED),
+            ({"text": ""}, "text", BLANK),
+            ({"text": "x" * 501}, "text", "At most 500 characters"),
+            ({"text": "a", "pinned": "maybe"}, "pinned", "valid boolean"),
+        ]
+        for base in (P, A)
+    },
+    **{
+        f"PATCH {one}/": [
+            UNKNOWN,
+            ({"text": []}, "text", "Not a valid string."),
+            ({"pinned": None}, "pinned", "may not be null"),
+            ({"pinned": True}, "pinned", "Only what is in the memory"),
+        ]
+        for one in (f"{P}memory/{{memory_id}}", f"{A}memory/{{agent_memory_id}}")
+    },
+    **{
+        f"POST {one}/decision/": [
+            ({}, "decision", REQUIRED),
+            ({"decision": "maybe"}, "decision", "not a valid choice"),
+            ({"decision": "accept", **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ]
+        for one in (f"{P}memory/{{memory_id}}", f"{A}memory/{{agent_memory_id}}")
+    },
     f"POST {A}check-ins/": [
         ({"name": "a", "prompt": "b", **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({}, "prompt", REQUIRED),

@@ -14,8 +14,15 @@ from paca.agents.models import Agent
 from paca.agents.services import mcp_servers, mcp_tools, model_keys, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
+from paca.conversations.memory_lists import MemoryOwner
 from paca.conversations.models import BackgroundCommand, PersonRequest
-from paca.conversations.services import agent_status, check_ins, instructions, suggestions
+from paca.conversations.services import (
+    agent_status,
+    check_ins,
+    instructions,
+    memory_notes,
+    suggestions,
+)
 from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects import permissions
 from paca.projects.models import Member, Notification, Project
@@ -112,6 +119,7 @@ def make_project(owner_name: str) -> ProjectObjects:
         "check_in_id": check_ins.create(
             agent, name="Secret", prompt="A secret", every_minutes=60, by=me
         ).pk,
+        **_noted(project, agent, chat.conversation_id),
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
         "event_seq": chat.event_seq,
@@ -137,6 +145,14 @@ def _make_mcp_server(agent: Agent, me: Member) -> UUID:
 def tomorrow() -> str:
     """The time in a day, in ISO form."""
     return (timezone.now() + timedelta(days=1)).isoformat()
+
+
+def _noted(project: Project, agent: Agent, conversation_id: UUID) -> dict[str, UUID | int]:
+    """A waiting entry of the project's memory and one of the agent's."""
+    owners = {"memory_id": MemoryOwner(project), "agent_memory_id": MemoryOwner(project, agent)}
+    for owner in owners.values():
+        memory_notes.note(owner, text="A secret.", by=agent.member, conversation_id=conversation_id)
+    return {name: owner.entries.get().pk for name, owner in owners.items()}
 
 
 def _make_tasks(me: Member, agent: Agent) -> dict[str, UUID | int]:

@@ -238,6 +238,7 @@ class AgentAdmin(ServiceAdmin):
             "Reminders",
             {"classes": ["tab"], "fields": ("verification", "verification_prompt", "hint")},
         ),
+        ("Memory", {"classes": ["tab"], "fields": ("memory", "remember_at_end")}),
         ("Git", {"classes": ["tab"], "fields": ("git_name", "git_email")}),
     )
 

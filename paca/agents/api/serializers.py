@@ -9,6 +9,7 @@ from paca.agents.models import Agent, AgentPriority
 from paca.agents.services import UNCHANGED_KEY
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
 from paca.common.api.serializers import InputSerializer, QuerySerializer
+from paca.projects.models import MemoryPolicy
 
 
 class KeySerializer(serializers.Serializer[Any]):
@@ -143,6 +144,8 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "tracing",
             "plan_mode",
             "verification",
+            "memory",
+            "remember_at_end",
             "prompts",
             "limits",
             "sandbox",
@@ -346,6 +349,16 @@ class AgentInput(InputSerializer):
         required=False,
         help_text="When it is asked to check its work, before a turn ends in which it has changed something: off, "
         "unattended (where nobody watches) or always. It costs at least one model call more.",
+    )
+    memory = serializers.ChoiceField(
+        choices=MemoryPolicy.choices,
+        required=False,
+        help_text="What becomes of what it notes for later conversations: off (it reads and writes no memory), ask (a "
+        "person decides what is kept) or on.",
+    )
+    remember_at_end = serializers.BooleanField(
+        required=False,
+        help_text="Whether its model is asked now and then, after a turn, what is worth keeping. It costs one model call.",
     )
     prompts = PromptsInput(source="*", required=False)
     limits = LimitsInput(source="*", required=False)

@@ -32,7 +32,7 @@ from paca.agents.models.choices import (
 )
 from paca.agents.models.tags import TagsField, check_tags
 from paca.common.models import BaseModel
-from paca.projects.models import Project
+from paca.projects.models import MemoryPolicy, Project
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -246,6 +246,21 @@ class Agent(BaseModel):
         help_text="A short text that it reads in each turn, behind the newest message. Empty: none.",
     )
 
+    # As above. What an agent has read may be meant to mislead, and stays in each later prompt: people decide.
+    memory = models.CharField(
+        max_length=5,
+        choices=MemoryPolicy.choices,
+        default=MemoryPolicy.ASK,
+        db_default=MemoryPolicy.ASK,
+        help_text="What becomes of what it notes for later conversations: off (it reads and writes no memory), ask (a "
+        "person decides) or on.",
+    )
+    remember_at_end = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether its model is asked now and then, after a turn, what is worth keeping. It costs one model call.",
+    )
+
     git_name = models.CharField(
         max_length=100, default="paca-agent", help_text="Author of its commits."
     )
@@ -296,6 +311,10 @@ class Agent(BaseModel):
             models.CheckConstraint(
                 name="agent_verification_is_known",
                 condition=Q(verification__in=["off", "unattended", "always"]),
+            ),
+            models.CheckConstraint(
+                name="agent_memory_policy_is_known",
+                condition=Q(memory__in=MemoryPolicy.values),
             ),
             models.CheckConstraint(
                 name="agent_limits_are_positive",

@@ -58,6 +58,8 @@ SETTINGS = frozenset(
         "verification",
         "verification_prompt",
         "hint",
+        "memory",
+        "remember_at_end",
         "git_name",
         "git_email",
     }

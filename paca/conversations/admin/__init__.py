@@ -2,9 +2,10 @@
 
 from paca.conversations.admin import (
     conversations,
+    memory,
     pending_triggers,
     status_changes,
     workers_and_calls,
 )
 
-__all__ = ["conversations", "pending_triggers", "status_changes", "workers_and_calls"]
+__all__ = ["conversations", "memory", "pending_triggers", "status_changes", "workers_and_calls"]

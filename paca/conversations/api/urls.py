@@ -14,6 +14,7 @@ from paca.conversations.api import (
     forks,
     instructions,
     log,
+    memory,
     person_requests,
     preview,
     questions,
@@ -33,6 +34,22 @@ agent_check_ins = [
     path("<uuid:check_in_id>/", check_ins.CheckInDetail.as_view(), name="check-in"),
     path("<uuid:check_in_id>/run/", check_ins.RunCheckIn.as_view(), name="check-in-run"),
     path("<uuid:check_in_id>/runs/", check_ins.CheckInRuns.as_view(), name="check-in-runs"),
+]
+
+memories = [
+    path("", memory.MemoryList.as_view(), name="memory"),
+    path("<uuid:memory_id>/", memory.MemoryDetail.as_view(), name="memory-entry"),
+    path("<uuid:memory_id>/decision/", memory.MemoryDecision.as_view(), name="memory-decision"),
+]
+
+agent_memories = [
+    path("", memory.AgentMemoryList.as_view(), name="agent-memory"),
+    path("<uuid:agent_memory_id>/", memory.AgentMemoryDetail.as_view(), name="agent-memory-entry"),
+    path(
+        "<uuid:agent_memory_id>/decision/",
+        memory.AgentMemoryDecision.as_view(),
+        name="agent-memory-decision",
+    ),
 ]
 
 conversation = [
@@ -105,6 +122,8 @@ urlpatterns = [
             [
                 path("agents/<uuid:agent_id>/chat-sessions/", include(chat_sessions)),
                 path("agents/<uuid:agent_id>/check-ins/", include(agent_check_ins)),
+                path("memory/", include(memories)),
+                path("agents/<uuid:agent_id>/memory/", include(agent_memories)),
                 path(
                     "agents/<uuid:agent_id>/status/",
                     agent_status.AgentStatusView.as_view(),

@@ -15,6 +15,7 @@ from paca.conversations.models.conversation import (
 from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
 from paca.conversations.models.inbox import ControlCommand, PendingKind, PendingTrigger, Trigger
 from paca.conversations.models.log import Blob, Event
+from paca.conversations.models.memory import MemoryEntry, MemoryState
 from paca.conversations.models.person_requests import PersonRequest, RequestKind
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.status_changes import (
@@ -59,6 +60,8 @@ __all__ = [
     "Event",
     "FullOutput",
     "FullOutputPart",
+    "MemoryEntry",
+    "MemoryState",
     "ModelCall",
     "ModelCallPurpose",
     "ModelCallStatus",

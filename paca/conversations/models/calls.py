@@ -13,6 +13,7 @@ class ModelCallPurpose(models.TextChoices):
 
     TURN = "turn"
     TITLE = "title"
+    MEMORY = "memory"
     COMPACTION = "compaction"
     HELPER = "helper"
     CONNECTION_TEST = "connection_test"

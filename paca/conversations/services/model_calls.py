@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation, ModelCall, ModelCallPurpose, ModelCallStatus
+from paca.engine import after_turn
 from paca.engine.llm.base import Usage
 from paca.engine.llm.prices import cost_usd
 
@@ -81,7 +82,7 @@ def mark_lost_as_abandoned() -> int:
     The calls of a turn are marked by the worker that takes it over.
     """
     # guard: lost-title-calls-are-marked
-    outside_turns = Q(conversation=None) | Q(purpose=ModelCallPurpose.TITLE)
+    outside_turns = Q(conversation=None) | Q(purpose__in=after_turn.PURPOSES)
     lost = ModelCall.objects.filter(
         outside_turns,
         status=ModelCallStatus.STARTED,

@@ -38,12 +38,18 @@ class PromptPart:
 
 
 def assemble_system_prompt(
-    identity: AgentIdentity, *, system: str, trigger: str, skills: Sequence[SkillSummary] = ()
+    identity: AgentIdentity,
+    *,
+    system: str,
+    trigger: str,
+    skills: Sequence[SkillSummary] = (),
+    memory: str = "",
 ) -> tuple[PromptPart, ...]:
     """The parts of the system prompt in their fixed order, without empty ones.
 
     ``system`` is the agent's own prompt, ``trigger`` that of the conversation's trigger type, ``skills``
-    are the enabled ones in the order of their names.
+    are the enabled ones in the order of their names. ``memory`` comes last: it changes more often than the rest, and
+    what stands before it stays cached.
     """
     introduction = (
         f"You are {identity.name} (@{identity.handle}), a member of the project {identity.project}."
@@ -57,6 +63,7 @@ def assemble_system_prompt(
         PromptPart("skill_index", format_index(skills)),
         PromptPart("rules", RULES),
         PromptPart("trigger", fill_placeholders(trigger.strip())),
+        PromptPart("memory", memory),
     )
     return tuple(part for part in parts if part.text)
 

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from paca.common.api.serializers import InputSerializer
-from paca.projects.models import Member, Project, Role, Workspace
+from paca.projects.models import Member, MemoryPolicy, Project, Role, Workspace
 
 # More than this version of Paca knows: a role may also hold permissions of another version.
 MAX_PERMISSIONS = 100
@@ -68,6 +68,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "description",
             "time_zone",
             "private_mcp_servers",
+            "memory",
             "limits",
             "created_at",
             "updated_at",
@@ -90,6 +91,11 @@ class ProjectInput(InputSerializer):
         required=False,
         help_text="Whether MCP servers of its agents may be in the private network of this server.",
     )
+    memory = serializers.ChoiceField(
+        choices=MemoryPolicy.choices,
+        required=False,
+        help_text="What becomes of what its agents note about the project: off, ask (a person decides) or on.",
+    )
     limits = ProjectLimitsInput(source="*", required=False)
 
 
@@ -99,6 +105,7 @@ class NewProjectInput(ProjectInput):
     limits = None  # type: ignore[assignment]  # a new project has none
     time_zone = None  # type: ignore[assignment]
     private_mcp_servers = None  # type: ignore[assignment]
+    memory = None  # type: ignore[assignment]
     workspace_id = serializers.UUIDField(required=False)
 
 

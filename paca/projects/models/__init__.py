@@ -8,7 +8,7 @@ from paca.projects.models.invitation import Invitation
 from paca.projects.models.keyed_write import KeyedWrite
 from paca.projects.models.member import Member, Role
 from paca.projects.models.notification import Notification, NotificationKind
-from paca.projects.models.project import Project
+from paca.projects.models.project import MemoryPolicy, Project
 from paca.projects.models.search_entry import SearchEntry, SearchKind
 from paca.projects.models.sprint import Sprint, SprintStatus
 from paca.projects.models.task import Priority, Task, TaskAssignee, TaskDependency
@@ -29,6 +29,7 @@ __all__ = [
     "KeyedWrite",
     "Label",
     "Member",
+    "MemoryPolicy",
     "Mention",
     "Notification",
     "NotificationKind",

@@ -22,6 +22,14 @@ prefix_validator = RegexValidator(
 )
 
 
+class MemoryPolicy(models.TextChoices):
+    """What becomes of what an agent notes for later conversations."""
+
+    OFF = "off", "No memory"
+    ASK = "ask", "A person decides what is kept"
+    ON = "on", "It is kept at once"
+
+
 class ProjectQuerySet(models.QuerySet["Project"]):
     """Queries of projects."""
 
@@ -63,6 +71,14 @@ class Project(BaseModel):
         db_default=False,
         help_text="MCP servers of its agents may be in the private network of this server.",
     )
+    # What an agent has read may be meant to mislead, and stays in each later prompt: people decide.
+    memory = models.CharField(
+        max_length=5,
+        choices=MemoryPolicy.choices,
+        default=MemoryPolicy.ASK,
+        db_default=MemoryPolicy.ASK,
+        help_text="What becomes of what its agents note about the project: off, ask (a person decides) or on.",
+    )
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,
         blank=True,
@@ -96,6 +112,10 @@ class Project(BaseModel):
                 condition=models.Q(deleted_at__isnull=True),
                 name="project_prefix_is_unique_in_its_workspace",
                 violation_error_message="The workspace has a project with this prefix.",
+            ),
+            models.CheckConstraint(
+                name="project_memory_policy_is_known",
+                condition=models.Q(memory__in=MemoryPolicy.values),
             ),
             models.CheckConstraint(
                 name="project_budgets_are_positive",

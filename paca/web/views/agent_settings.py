@@ -22,6 +22,7 @@ from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
 from paca.web import check_in_rows, page_urls, status_rows
+from paca.web.views import memory
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
@@ -37,6 +38,7 @@ SECTIONS = (
     ("limits", "Limits", "gauge"),
     ("approval", "Approval", "shield"),
     ("sandbox", "Sandbox", "box"),
+    ("memory", "Memory", "brain"),
     ("git", "Git", "git-branch"),
     ("status", "Status", "circle-dot"),
     ("skills", "Skills", "file-text"),
@@ -111,6 +113,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
         verifications=VERIFICATIONS,
+        memory_policies=memory.POLICIES,
         default_verification=DEFAULT_VERIFICATION,
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),

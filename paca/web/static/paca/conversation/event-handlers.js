@@ -156,7 +156,7 @@ function usageRecorded(draft, frame, data) {
   if (isNews(draft, frame)) draft.usage = addUsage(draft.usage, data);
   setContext(draft, frame, data);
   if (draft.turn?.usage) draft.turn = { ...draft.turn, usage: addUsage(draft.turn.usage, data) };
-  if (data.outcome === "done" && data.purpose !== "title") endRetry(draft, { answered: data.attempt });
+  if (data.outcome === "done" && !["title", "memory"].includes(data.purpose)) endRetry(draft, { answered: data.attempt });
   moveReadMessages(draft, data.seen_seq ?? 0, data.call_id);
 }
 
@@ -366,6 +366,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.context.compaction_skipped": addNote,
   "agent.skill.loaded": addNote,
   "agent.instructions.read": addNote,
+  "agent.memory.written": addNote,
   "agent.model.noticed": addNote,
   "agent.model.switched": (draft, frame, data) => {
     endRetry(draft, { answered: 0 });

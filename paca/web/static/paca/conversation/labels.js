@@ -149,6 +149,9 @@ const NOTES = new Map(Object.entries({
   "agent.skill.loaded": ({ skill, keyword, text }) => ({
     look: "fold", icon: "file", fact: `Skill ${skill} opened${keyword ? ` for “${keyword}”` : ""}`, told: text,
   }),
+  "agent.memory.written": ({ text, replaces, about, state }) => ({
+    look: "slim", icon: "brain", fact: `${text ? "Noted" : "Taken out"} for ${about === "project" ? "the project" : "itself"}${state === "waiting" ? ", if a person accepts it" : ""}: ${text || replaces}`,
+  }),
   "agent.instructions.read": ({ path, text, truncated }) => ({
     look: "fold", icon: "file", fact: `Read ${path} of the workspace${truncated ? ", its beginning" : ""}`, told: text,
   }),

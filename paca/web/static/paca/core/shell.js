@@ -81,6 +81,7 @@ keys("Everywhere", [
   ["g b", "Go to the board", () => follow("[data-go=b]")],
   ["g c", "Go to conversations", () => follow("[data-go=c]")],
   ["g d", "Go to the docs", () => follow("[data-go=d]")],
+  ["g m", "Go to the memory", () => follow("[data-go=m]")],
   ["g a", "Go to agents", () => follow("[data-go=a]")],
   ["g t", "Go to the team", () => follow("[data-go=t]")],
   ["g u", "Go to usage", () => follow("[data-go=u]")],

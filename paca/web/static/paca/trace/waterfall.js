@@ -11,7 +11,7 @@ import { callDetail } from "./call-detail.js";
 
 const WIDTH = 1000;
 const LEAST = 3; // so that a short call is seen
-const PURPOSES = new Map([["compaction", "summary"], ["title", "title"], ["helper", "helper"]]);
+const PURPOSES = new Map([["compaction", "summary"], ["title", "title"], ["memory", "memory"], ["helper", "helper"]]);
 
 /** "3 model calls, 5 tool calls · 12,400 tokens · $0.38". */
 export function total(calls) {
