@@ -68,11 +68,11 @@ def test_wrong_request_is_refused(caller: McpCaller, caplog, version):
     assert caller.tool("list_projects")  # the server still works
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "OPTIONS", "HEAD"])
-def test_other_methods_are_refused(caller: McpCaller, method):
-    status, _ = caller.send("", method, Accept="text/event-stream")
-    assert status == 405
-    assert caller.headers["Allow"] == "POST"
+def test_other_methods_are_refused(caller: McpCaller):
+    for method in ("GET", "DELETE", "PUT", "PATCH", "OPTIONS", "HEAD"):
+        status, _ = caller.send("", method, Accept="text/event-stream")
+        assert (method, status) == (method, 405)
+        assert caller.headers["Allow"] == "POST"
 
 
 @pytest.mark.parametrize("version", [OLD, NEW])
