@@ -53,7 +53,9 @@ class HostPipe:
     async def close(self) -> None:
         if self.process.returncode is None:
             self.process.kill()
-        self.process._transport.close()  # type: ignore[attr-defined]  # a reader that is full would hold the end up
+        # A reader that is full would hold the end up.
+        self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+        await self.process.wait()
         self._errors.cancel()
         await asyncio.wait({self._errors})
 
@@ -93,10 +95,8 @@ class MemoryServers:
         return settings
 
     def add_stdio(self, name: str, *faults: str, **options: Any) -> McpServerSettings:
-        found = McpServerSettings(
-            name, name, "stdio", command=sys.executable, args=(str(SERVER), *faults), **options
-        )
-        return self.add(found)
+        given = {"command": sys.executable, "args": (str(SERVER), *faults)} | options
+        return self.add(McpServerSettings(name, name, "stdio", **given))
 
     def accept(self, server: str, tool: str, **changes: Any) -> None:
         """What a person does on the page."""

@@ -74,8 +74,8 @@ async def _transport(
         try:
             yield read_stream, write_stream
         finally:
-            read_stream.close()
-            write_stream.close()
+            for each in (read_stream, write_stream, to_session, from_session):
+                each.close()
             tasks.cancel_scope.cancel()
 
 
