@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from typing import Any
+
+import psutil
+import pytest
 
 from paca.agents.models import McpServer
 from paca.agents.services import mcp_servers
 from paca.engine.mcp import connection
-from tests.support.flow import Flow
+from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.mcp_http_server import HttpServer
 from tests.support.model_script import calls, says
+from tests.support.worker_process import WorkerProcess
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+# T-41 wants twenty, half of which are killed; that takes a minute.
+CONVERSATIONS = int(os.environ.get("MCP_CONVERSATIONS", "2"))
 
 # A whole server: it answers tools/list and echoes. Its lines are those of the protocol.
 ECHO = """
@@ -140,3 +150,41 @@ def test_a_server_that_comes_up_brings_its_tools_in_the_middle_of_a_turn(flow, m
     )
     assert found.outputs[-1] == "late in-the-sandbox"
     assert found.has_event("mcp.unavailable")
+
+
+def test_no_server_outlives_its_conversation_or_a_killed_worker(flow):
+    """T-41, with MCP_CONVERSATIONS=20 as it is written there."""
+    mark = f"mark-{uuid.uuid4().hex}"
+    for name in ("one", "two"):
+        add_stdio(flow, name, args=["-c", ECHO, mark])
+    flow.stop_worker()
+
+    def servers() -> list[psutil.Process]:
+        found = psutil.process_iter(["cmdline", "status"])
+        return [
+            each
+            for each in found
+            if mark in (each.info["cmdline"] or ()) and each.info["status"] != "zombie"
+        ]
+
+    with WorkerProcess(flow.folder, concurrency=CONVERSATIONS) as process:
+        both = {"mcp__one__echo": {"text": "1"}, "mcp__two__echo": {"text": "2"}}
+        for _ in range(CONVERSATIONS // 2):
+            found = flow.ask("Echo", [calls(*both.items()), says("Done.")])
+            assert len(found.outputs) == 2
+        hanging = []
+        for _ in range(CONVERSATIONS - CONVERSATIONS // 2):
+            hanging.append(
+                flow.begin("Hang", [calls(mcp__two__echo={"text": ""}, mcp__one__hang={})])
+            )
+            flow.wait_until_written(hanging[-1], "began")
+        assert len(servers()) == 2 * len(hanging)
+        process.kill()
+        flow.model.script([says("I must look.") for _ in hanging])
+        process.start()
+        for found in hanging:
+            flow.wait_until_idle(found, seconds=120)
+            assert len(found.event_data("tool.outcome_unknown")) == 1
+            assert flow.file_of(found, "began").read_text() == "x"
+            assert_replay_matches(found)
+        wait_until(lambda: not servers(), describe=lambda: str(servers()))
