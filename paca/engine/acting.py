@@ -162,7 +162,8 @@ async def _start(
             services.log.add(tool_results.failed(call.id, unavailable, cause="refused"))
         elif _outcome_is_unknown(call, boot_id):
             cause = await services.sandbox.exit_sentence(call.open.boot_id or "")
-            services.log.add(tool_results.unknown(call.id, cause))
+            in_sandbox = call.tool.uses_workspace
+            services.log.add(tool_results.unknown(call.id, cause, in_sandbox=in_sandbox))
         else:
             started.append(call)
     intents = [

@@ -6,7 +6,7 @@ from paca import events
 from paca.engine.tools.base import ToolOutput
 
 UNKNOWN_OUTCOME = (
-    "Outcome unknown: the sandbox was lost while this ran. {cause}It was not run again. "
+    "Outcome unknown: the {lost} was lost while this ran. {cause}It was not run again. "
     "Check the state before you repeat it."
 )
 
@@ -33,7 +33,14 @@ def failed(call_id: str, text: str, *, cause: str) -> events.ToolReturned:
     return events.ToolReturned(call_id=call_id, output=text, failed=True, cause=cause)
 
 
-def unknown(call_id: str, exit_sentence: str) -> events.ToolOutcomeUnknown:
-    """The result of a call whose sandbox was lost. ``exit_sentence`` says why, as far as is known."""
-    text = UNKNOWN_OUTCOME.format(cause=f"{exit_sentence} " if exit_sentence else "")
-    return events.ToolOutcomeUnknown(call_id=call_id, output=text, reason="sandbox_lost")
+def unknown(
+    call_id: str, exit_sentence: str, *, in_sandbox: bool = True
+) -> events.ToolOutcomeUnknown:
+    """The result of a call whose sandbox was lost, or whose worker if it did not run in the sandbox.
+
+    ``exit_sentence`` says why, as far as is known.
+    """
+    cause = f"{exit_sentence} " if exit_sentence else ""
+    lost = "sandbox" if in_sandbox else "worker"
+    text = UNKNOWN_OUTCOME.format(lost=lost, cause=cause)
+    return events.ToolOutcomeUnknown(call_id=call_id, output=text, reason=f"{lost}_lost")

@@ -118,7 +118,6 @@ class RequestHandler:
     @property
     def busy(self) -> bool:
         """Whether a command runs. A process with a pipe is none: it ends with its worker."""
-        # guard: runner-pipes-keep-no-sandbox
         return self._calls.running.keys() != self._pipes.open.keys()
 
     def reap(self) -> None:

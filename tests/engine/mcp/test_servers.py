@@ -195,7 +195,7 @@ async def test_within_a_turn_tools_are_only_added(run, monkeypatch):
 
 async def test_a_slow_server_holds_the_first_step_up_for_a_while_only(run, monkeypatch):
     monkeypatch.setattr(group, "WAIT_SECONDS", 0.05)
-    run.servers.add_stdio("slow", "silent")
+    run.servers.add_stdio("slow", "silent", start_seconds=3)
     assert not await run.begin_turn()  # it is still being connected
     assert not run.names()
 
