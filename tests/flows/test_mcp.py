@@ -156,7 +156,7 @@ def test_no_server_outlives_its_conversation_or_a_killed_worker(flow):
     """T-41, with MCP_CONVERSATIONS=20 as it is written there."""
     mark = f"mark-{uuid.uuid4().hex}"
     for name in ("one", "two"):
-        add_stdio(flow, name, args=["-c", ECHO, mark])
+        add_stdio(flow, name, args=["-c", ECHO, mark], call_seconds=900)
     flow.stop_worker()
 
     def servers() -> list[psutil.Process]:
