@@ -104,6 +104,17 @@ def agent_state(agent: Agent, states: Collection[tuple[str, str]]) -> StateLabel
     return StateLabel("Idle", "circle-dashed", "queued")
 
 
+def duration(seconds: float | None) -> str:
+    """A time in its two largest units, such as ``3 min 10 s``; ``Unknown`` for None."""
+    if seconds is None:
+        return "Unknown"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
 def as_javascript() -> str:
     """The table as the source of a JavaScript module."""
     statuses = {name: {"label": label, "icon": icon} for name, (label, icon) in STATUSES.items()}

@@ -232,6 +232,8 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/check-ins/{{check_in_id}}/runs/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"GET {P}agents/{{agent_id}}/statistics/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/status/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"POST {P}agents/{{agent_id}}/status/":

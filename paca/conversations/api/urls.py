@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from paca.conversations.api import (
+    agent_statistics,
     agent_status,
     approvals,
     background,
@@ -124,6 +125,11 @@ urlpatterns = [
                 path("agents/<uuid:agent_id>/check-ins/", include(agent_check_ins)),
                 path("memory/", include(memories)),
                 path("agents/<uuid:agent_id>/memory/", include(agent_memories)),
+                path(
+                    "agents/<uuid:agent_id>/statistics/",
+                    agent_statistics.AgentStatisticsView.as_view(),
+                    name="agent-statistics",
+                ),
                 path(
                     "agents/<uuid:agent_id>/status/",
                     agent_status.AgentStatusView.as_view(),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +13,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from paca.agents import selectors as agents
-from paca.conversations import forked_files
+from paca.agents.models import Agent
+from paca.conversations import agent_statistics, forked_files, usage
 from paca.conversations import selectors as conversations
 from paca.conversations.api.serializers import conversation_object
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.models import Member, Project, Workspace
-from paca.web import agent_filters, selectors
+from paca.web import agent_filters, labels, selectors
 from paca.web.page_urls import (
     PLACEHOLDER,
     next_url,
@@ -31,6 +33,7 @@ from paca.web.views.decorators import project_page
 
 PAGE_SIZE = 30
 RECENT_COUNT = 5
+STATISTICS_DAYS = ("7", "14", "90")
 
 
 @require_safe
@@ -139,8 +142,29 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
         prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
         recent=conversations.find(member.project, agent=str(found.id), archived=False)[:PAGE_SIZE],
+        **_statistics(request, member, found),
     )
     return render(request, "web/agent.html", context)
+
+
+def _statistics(request: HttpRequest, member: Member, agent: Agent) -> dict[str, Any]:
+    """The statistics of the agent over the days in the address, and the links to other periods."""
+    if not permissions.allows(member, "usage:read"):
+        return {}
+    wanted = request.GET.get("days", "")
+    days = int(wanted) if wanted in STATISTICS_DAYS else 14
+    today = usage.today()
+    period = usage.Period.of(today - timedelta(days=days - 1), today)
+    found = agent_statistics.measure(agent, period)
+    return {
+        "figures": found,
+        "ended": found.succeeded + found.failed,
+        "success_percent": None if found.success_rate is None else round(100 * found.success_rate),
+        "median": labels.duration(found.median_seconds),
+        "p95": labels.duration(found.p95_seconds),
+        "days": days,
+        "periods": [(int(each), int(each) == days) for each in STATISTICS_DAYS],
+    }
 
 
 @project_page("conversations:read")
