@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from paca.common.visible_text import one_line
 from paca.terminal.connection import Connection
 from paca.terminal.failures import ClientFailure
 from paca.terminal.places import Place
@@ -19,6 +20,7 @@ HELP = {
     "/compact [focus]": "put a summary in place of what came before",
     "/fork": "go on in a copy of this conversation; this one stays as it is",
     "/new": "begin a new conversation with your next message",
+    "/background [stop bg1]": "the commands in the background; stop one of them",
     "/usage": "tokens and cost so far",
     "/title TEXT": "rename the conversation",
     "/quit": "leave; the agent works on",
@@ -70,7 +72,7 @@ async def _is_skill(session: Session, name: str) -> bool:
 
 async def _help(session: Session, _rest: str) -> None:
     for name, meaning in HELP.items():
-        session.screen.note(f"{name:<18} {meaning}")
+        session.screen.note(f"{name:<22} {meaning}")
     session.screen.note("Ctrl+C once: interrupt the agent with a line of feedback. Twice: leave.")
 
 
@@ -106,6 +108,25 @@ async def _new(session: Session, _rest: str) -> None:
 async def _usage(session: Session, _rest: str) -> None:
     if path := _path(session):
         session.screen.note(usage_line(await session.rest.get(path)))
+
+
+async def _background(session: Session, rest: str) -> None:
+    if not (path := _path(session)):
+        return
+    commands = (await session.rest.get(f"{path}background/"))["results"]
+    verb, _, handle = rest.partition(" ")
+    found = next((each for each in commands if each["handle"] == handle.strip()), None)
+    if verb == "stop" and found is not None:
+        commands = [await session.rest.post(f"{path}background/{found['id']}/stop/")]
+    elif verb:
+        session.screen.note(f"There is no background command {handle.strip() or verb}.")
+        return
+    for each in commands:
+        end = each["cause"].replace("_", " ") or f"exit code {each['exit_code']}"
+        state = end if each["state"] == "ended" else each["state"]
+        session.screen.note(f"{each['handle']}  {state}  {one_line(each['command'], 80)}")
+    if not commands:
+        session.screen.note("Nothing has run in the background.")
 
 
 async def _title(session: Session, rest: str) -> None:
@@ -148,6 +169,7 @@ _COMMANDS: dict[str, Callable[[Session, str], Awaitable[None]]] = {
     "/compact": _compact,
     "/fork": _fork,
     "/new": _new,
+    "/background": _background,
     "/usage": _usage,
     "/title": _title,
     "/quit": _quit,

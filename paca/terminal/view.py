@@ -111,6 +111,10 @@ class View:
             ),
             "agent.limit.neared": lambda data: self._note(f"{data.get('which')} is near", "yellow"),
             "agent.todo.changed": self._todo_changed,
+            "agent.background.started": lambda data: self._note(
+                f"{data.get('handle')} runs in the background; /background shows and stops it"
+            ),
+            "agent.background.finished": self._background_finished,
         }
         if thinking:
             handlers["agent.thought.streamed"] = self._thought_streamed
@@ -269,6 +273,14 @@ class View:
         done = sum(each.get("state") == "done" for each in items)
         now = next((str(each.get("text")) for each in items if each.get("state") == "now"), "")
         self._note(f"to-do: {done} of {len(items)} done{f', now: {now}' if now else ''}")
+
+    def _background_finished(self, data: Frame) -> None:
+        named = f"{data.get('handle')} ({one_line(str(data.get('command', '')), MAX_SUBJECT_CHARACTERS)})"
+        cause = str(data.get("cause") or "").replace("_", " ")
+        by = f" by {data['by']}" if data.get("by") else ""
+        end = f"{cause}{by}" if cause else f"exit code {data.get('exit_code')}"
+        good = not cause and not data.get("exit_code")
+        self._note(f"in the background: {named} ended, {end}", "dim" if good else "yellow")
 
     def _note(self, text: str, style: str = "dim") -> None:
         self._pending_call = ""

@@ -21,8 +21,9 @@ from paca.common.errors import NotFound
 from paca.conversations import sandbox_lifecycle, store
 from paca.conversations.models import BackgroundCommand, BackgroundCommandState
 from paca.conversations.models.conversation import waits_for_person
-from paca.conversations.models.statuses import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
 from paca.conversations.services import background
+from paca.engine.tools import background_state
 from paca.engine.tools.background_state import BackgroundCommand as Command
 from paca.engine.workspace import Superseded, WorkspaceError
 from paca.sandbox.base import SandboxSpec
@@ -37,12 +38,16 @@ BATCH = 50
 
 @dataclass(frozen=True, slots=True)
 class IdleConversation:
-    """A conversation without a running turn, its sandbox, and the background commands that run in it."""
+    """A conversation without a running turn, its sandbox, and the background commands that run in it.
+
+    ``lost`` are commands of a sandbox that has ended: a worker of an earlier version has recorded that.
+    """
 
     id: UUID
     epoch: int
     spec: SandboxSpec
     commands: tuple[Command, ...]
+    lost: tuple[Command, ...] = ()
 
 
 async def watch_repeatedly(
@@ -64,6 +69,11 @@ async def watch(database: Database, manager: SandboxManager, progress: LiveProgr
     """Look once at the conversations that are due, and wake the agents of those whose commands have ended."""
     for each in await database.call(take_due):
         with tolerated("background commands of a conversation", conversation=str(each.id)):
+            if each.lost:
+                ends = tuple(
+                    background_state.lost(one.call_id, one.handle, one.command) for one in each.lost
+                )
+                await database.call(record, each.id, Look(ends, ()))
             if each.commands:
                 await _look(each, database, manager, progress)
             await database.call(background.wake, each.id)
@@ -132,7 +142,9 @@ def _take(rows: list[BackgroundCommand], now: datetime) -> IdleConversation | No
         volume=row.volume if row else "",
         persistent=conversation.agent.sandbox_life == Agent.SandboxLife.PERSISTENT,
     )
-    commands = tuple(
-        Command(each.pk.hex, each.handle, each.command, each.boot_id) for each in running if row
-    )
-    return IdleConversation(conversation.pk, conversation.lease_epoch, spec, commands)
+    commands = [Command(each.pk.hex, each.handle, each.command, each.boot_id) for each in running]
+    lives = row is not None and row.state in LIVING_SANDBOX_STATES
+    # guard: background-command-of-an-ended-sandbox-is-lost
+    kept = tuple(each for each in commands if lives and each.boot_id == row.boot_id)
+    lost = tuple(each for each in commands if each not in kept)
+    return IdleConversation(conversation.pk, conversation.lease_epoch, spec, kept, lost)

@@ -319,6 +319,15 @@ def test_nobody_looks_beside_a_run():
     assert background_watch.take_due() == []
 
 
+def test_a_command_of_a_sandbox_that_an_older_worker_has_ended_is_lost():
+    """It records the end of a sandbox, and does not know of background commands."""
+    desk = Desk()
+    call = desk.begin()
+    Sandbox.objects.update(state="ended")
+    [taken] = background_watch.take_due()
+    assert (taken.commands, [each.call_id for each in taken.lost]) == ((), [call])
+
+
 def test_the_end_of_an_unknown_command_is_no_event():
     desk = Desk()
     assert store.append(desk.id, lost(uuid4().hex, "bg1", "make")).events == ()

@@ -359,6 +359,11 @@ MUTANTS = (
         (f"{BACKGROUND}::test_two_workers_that_read_the_same_rows_look_once",),
     ),
     Mutant(
+        "background-command-of-an-ended-sandbox-is-lost",
+        value("tuple(commands)"),
+        (f"{BACKGROUND}::test_a_command_of_a_sandbox_that_an_older_worker_has_ended_is_lost",),
+    ),
+    Mutant(
         "look-with-the-epoch-of-the-lease",
         never,
         (

@@ -21,6 +21,14 @@ from paca.terminal.session import Session
 
 pytestmark = pytest.mark.anyio
 CONVERSATION = {"id": "c1", "last_seq": 0, "status": "finished"}
+COMMAND = {
+    "id": "k9",
+    "handle": "bg1",
+    "state": "running",
+    "command": "make all",
+    "cause": "",
+    "exit_code": None,
+}
 PLACE = Place({"id": "p1", "name": "Harbor"}, {"id": "a1", "handle": "rosa"})
 REQUEST = {"call_id": "k1", "tool": "bash", "subject": "rm a", "arguments": {"command": "rm a"}}
 
@@ -34,6 +42,8 @@ class FakeRest:
 
     async def post(self, path, body=None):
         self.asked.append((path, body))
+        if path.endswith("stop/"):
+            return COMMAND | {"state": "stopping"}
         return {"conversation": "c1", "session": "s1", "turn": 1, "id": "c2", "last_seq": 0}
 
     async def patch(self, path, body):
@@ -41,6 +51,8 @@ class FakeRest:
         return body
 
     async def get(self, path, **query):
+        if path.endswith("background/"):
+            return {"results": [COMMAND]}
         return CONVERSATION | {"usage": {"input": 1200, "output": 30, "cost_usd": 0.5}}
 
     async def pages(self, path, **query):
@@ -322,6 +334,26 @@ async def test_slash_commands_reach_the_server_and_a_skill_is_a_message():
         ("projects/p1/conversations/c1/fork/", {"seq": 1}),
         ("projects/p1/agents/a1/chat-sessions/", {"message": "First"}),
     ]
+
+
+async def test_background_commands_are_told_listed_and_stopped():
+    async def part(script, socket):
+        await script.ready(socket)
+        await script.event(socket, "background.started", call_id="k9", handle="bg1")
+        ended = {"handle": "bg2", "command": "make", "cause": "cancelled", "by": "Ada"}
+        await script.event(socket, "background.finished", call_id="k8", **ended)
+        await wait(script, socket)
+
+    async with scripted(part, asks=True) as (_, client):
+        running = asyncio.create_task(client.run())
+        await client.until(r"bg1 runs in the background.*bg2 \(make\) ended, cancelled by Ada")
+        client.type("/background\n/background stop bg7\n/background stop bg1\n/quit\n")
+        await running
+    shown = client.out.getvalue()
+    assert "bg1  running  make all" in shown
+    assert "There is no background command bg7." in shown
+    assert "bg1  stopping  make all" in shown
+    assert client.rest.asked == [("projects/p1/conversations/c1/background/k9/stop/", None)]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ export class PacaConversation extends PacaElement {
   acts = new Proxy({}, { get: (_, name) => async (...given) => (await import("./lifecycle-actions.js")).lifecycleActions(this)[name](...given) });
   panel = null; // the modules of the panel and the meter, once there is something to show in them
   meter = null;
+  strip = null; // the background commands, once there are some
   panelOpen = null; // as the reader wants it; null: where there is room and a list
   phoneView = "chat"; // chat or todo
   #early; // what was typed into the server's field before this script ran
@@ -185,6 +186,10 @@ export class PacaConversation extends PacaElement {
   async #loadParts() {
     if (this.run.context && !this.meter) this.meter = await import("./context-meter.js");
     else if ((this.run.todo || this.run.plan) && !this.panel) this.panel = await import("./panel.js");
+    else if (this.run.background && !this.strip) {
+      const { BackgroundStrip } = await import("./background-strip.js");
+      this.strip ??= new BackgroundStrip(this);
+    }
     else return;
     this.update();
     await this.#loadParts();
@@ -290,6 +295,7 @@ export class PacaConversation extends PacaElement {
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
+    if (action.type?.startsWith("agent.background.")) this.strip?.received(action);
     this.#loadParts();
     if (this.run.reason === "approval" || this.run.reason === "question") this.#loadAsks();
     this.update();

@@ -352,6 +352,14 @@ export const eventHandlers = new Map(Object.entries({
   "agent.todo.changed": (draft, frame, { items, since }) => {
     if (isNews(draft, frame)) draft.todo = items.length ? { items, since } : null;
   },
+  "agent.background.started": (draft, frame) => {
+    if (isNews(draft, frame)) draft.background += 1;
+  },
+  "agent.background.finished": (draft, frame, data) => {
+    if (isNews(draft, frame)) draft.background -= 1;
+    addNote(draft, frame, data);
+  },
+  "agent.background.progressed": () => true,
   "agent.flags.changed": flagsChanged,
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,

@@ -38,6 +38,7 @@ export function initialState(known = {}, after = 0, turn = null) {
     todo: known.todo ?? null, // {items: [{text, state}], since}: the agent's to-do list
     plan: known.plan ?? null, // {title, steps: [{text, state}]}: the approved plan
     planMode: Boolean(known.plan_mode),
+    background: known.background_running ?? 0, // how many commands run in the background
     compacting: null, // {part, parts} while a model writes a summary of what came before
     pending: new Map(), // client_id -> {text, on_busy, at}: sent, not yet in the log
     refused: null, // {text, detail} of the last refused message

@@ -190,6 +190,10 @@ const NOTES = new Map(Object.entries({
     look: "slim", icon: "box",
     fact: kept ? "Sandbox ended, files kept" : "Sandbox and files removed",
   }),
+  "agent.background.finished": ({ handle, command, exit_code: code, cause, by }) => ({
+    look: "slim", icon: "terminal",
+    fact: `${handle} (${command}) ${ENDS.get(cause) ?? "ended"}${cause ? "" : ` with exit code ${code ?? "unknown"}`}${cause === "cancelled" && by ? ` by ${by}` : ""}`,
+  }),
   "agent.mcp.unavailable": ({ server, error }) => ({
     look: "notice", tone: "wait", icon: "circle-alert",
     fact: `The MCP server ${server} is unavailable.`,
@@ -199,6 +203,12 @@ const NOTES = new Map(Object.entries({
     look: "slim", icon: "check", fact: `The MCP server ${server} is there again`,
   }),
 }));
+
+// Ends of background commands that are no ends of their own.
+const ENDS = new Map([
+  ["timed_out", "reached its time limit"], ["cancelled", "was stopped"], ["out_of_memory", "ran out of memory"],
+  ["disk_full", "filled the workspace"], ["too_many_processes", "started too many processes"], ["lost", "was lost with its sandbox"],
+]);
 
 function approvalEnd(type, icon = "shield") {
   return (data) => ({ look: "slim", icon, fact: endInWords(type, data) });
