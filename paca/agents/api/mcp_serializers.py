@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from rest_framework import serializers
@@ -11,7 +10,7 @@ from paca.agents.mcp_secrets import masked
 from paca.agents.models import McpAuth, McpServer, McpTool, McpTransport
 from paca.agents.models.mcp_server import MAX_ARGS
 from paca.agents.services import mcp_grants
-from paca.agents.services.mcp_tools import MAX_TOOLS, ToolDecision, text_of
+from paca.agents.services.mcp_tools import MAX_TOOLS, ToolDecision, diff_of, text_of
 from paca.common.api.serializers import InputSerializer
 
 
@@ -65,14 +64,6 @@ class McpToolDetailSerializer(McpToolSerializer):
     def get_diff(self, tool: McpTool) -> str:
         """From the accepted text to the present one, as a unified diff; empty if nothing was accepted."""
         return diff_of(tool)
-
-
-def diff_of(tool: McpTool) -> str:
-    """From the accepted text of a tool to the present one, as a unified diff; empty if there is none to compare."""
-    if not tool.accepted_hash or tool.is_accepted:
-        return ""
-    old, new = (text.splitlines() for text in (tool.accepted_text, text_of(tool)))
-    return "\n".join(difflib.unified_diff(old, new, "accepted", "now", lineterm=""))
 
 
 class McpServerSerializer(serializers.ModelSerializer[McpServer]):

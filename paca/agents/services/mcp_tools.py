@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -140,6 +141,14 @@ def text_of(tool: McpTool) -> str:
     said = ", ".join(name for name, value in hints.items() if value) or "nothing"
     schema = json.dumps(tool.schema, indent=1, sort_keys=True, ensure_ascii=False)
     return f"{tool.description}\n\nIts server says of it: {said}.\n\nArguments:\n{schema}\n"
+
+
+def diff_of(tool: McpTool) -> str:
+    """From the accepted text of a tool to the present one, as a unified diff; empty if there is none to compare."""
+    if not tool.accepted_hash or tool.is_accepted:
+        return ""
+    old, new = (text.splitlines() for text in (tool.accepted_text, text_of(tool)))
+    return "\n".join(difflib.unified_diff(old, new, "accepted", "now", lineterm=""))
 
 
 @transaction.atomic

@@ -21,7 +21,7 @@ from paca.engine.llm import registry as llm_registry
 from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
-from paca.web import check_in_rows, page_urls, status_rows
+from paca.web import check_in_rows, mcp_rows, page_urls, status_rows
 from paca.web.views import memory
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
@@ -42,6 +42,7 @@ SECTIONS = (
     ("git", "Git", "git-branch"),
     ("status", "Status", "circle-dot"),
     ("skills", "Skills", "file-text"),
+    ("mcp-servers", "MCP servers", "plug"),
     ("check-ins", "Check-ins", "clock"),
     ("changes", "Changes", "history"),
 )
@@ -119,6 +120,8 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         skill_templates=catalogue.skill_templates(),
         **check_in_rows.context(agent, may_read_docs=permissions.allows(member, "docs:read")),
         **status_rows.context(agent),
+        **mcp_rows.context(agent),
+        mcp_redirect=request.build_absolute_uri(reverse("mcp_sign_in")),
         may_run=permissions.allows(member, "conversations:write"),
         preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),
         changes=_changes(agent),

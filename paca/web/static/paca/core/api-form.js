@@ -17,8 +17,19 @@ const READERS = new Map([
   ["checkbox", (field) => field.checked],
   ["json", (field) => (field.value.trim() ? JSON.parse(field.value) : {})],
   ["words", (field) => field.value.split(/[\s,;]+/).filter(Boolean)],
+  ["env", (field) => pairs(field.value, "=")],
+  ["headers", (field) => pairs(field.value, ":")],
   ["lines", (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean)],
 ]);
+
+// "NAME=value" or "Name: value", one a line, as an object.
+function pairs(text, sign) {
+  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  return Object.fromEntries(lines.map((line) => {
+    const at = line.indexOf(sign);
+    return at < 0 ? [line, ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  }));
+}
 
 function valueOf(field) {
   return (READERS.get(field.dataset.read ?? field.type) ?? ((each) => each.value))(field);
@@ -57,6 +68,8 @@ function rebase(field, now) {
   else if (field.dataset.list !== undefined) field.defaultChecked = now.map(String).includes(field.value);
   else if (field.type === "checkbox") field.defaultChecked = now;
   else if (field.dataset.read === "lines") field.defaultValue = now.join("\n");
+  else if (field.dataset.read === "env") field.defaultValue = Object.entries(now).map((pair) => pair.join("=")).join("\n");
+  else if (field.dataset.read === "headers") field.defaultValue = Object.entries(now).map((pair) => pair.join(": ")).join("\n");
   else if (field.dataset.read === "words") field.defaultValue = now.join(", ");
   else if (field.dataset.read === "json") field.defaultValue = JSON.stringify(now, null, 2);
   else if (field.type !== "radio") field.defaultValue = now ?? "";

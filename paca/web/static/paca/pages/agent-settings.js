@@ -1,6 +1,7 @@
 // The script of an agent's settings: its forms, the section in view, and the context of a new run.
 
 import "./forms.js";
+import "../agents/mcp-servers.js";
 import "../agents/preview-element.js";
 
 const links = new Map([...document.querySelectorAll(".settings > .nav a")].map((link) => [link.hash.slice(1), link]));
