@@ -99,7 +99,7 @@ def sign_in(page: Page, pictures: Path, server: OAuthServer) -> None:
     """Add the server by hand and sign in to it, as a person does in the browser."""
     section = page.locator("#mcp-servers")
     section.locator("summary", has_text="Add MCP servers").click()
-    section.locator("summary", has_text="By hand").click()
+    section.get_by_text("By hand", exact=True).click()
     form = section.locator("form", has=page.get_by_role("button", name="Add the server"))
     form.get_by_label("Name", exact=True).fill("issues")
     form.get_by_label("It is").select_option("stdio")

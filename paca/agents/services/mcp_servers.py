@@ -175,7 +175,8 @@ def _find_errors(
             errors[name] = [f"A server with the transport {server.transport} has none."]
     if server.is_stdio and server.uses_oauth:
         errors["auth"] = ["Only servers over HTTP are signed in to."]
-    if not server.uses_oauth and (server.oauth_client_id or settings.get("oauth_client_secret")):
+    new_secret = settings.get("oauth_client_secret", "") not in ("", UNCHANGED)
+    if not server.uses_oauth and (server.oauth_client_id or new_secret):
         errors["oauth_client_id"] = ["This is for servers with OAuth only."]
     wants_private = server.private_addresses and not (before and before.private_addresses)
     # guard: mcp-private-addresses-of-the-project
@@ -195,7 +196,9 @@ def _store_secrets(
         stored_column, names_column = _columns(name)
         stored = getattr(server, stored_column)
         given = settings.get(name, dict.fromkeys(getattr(server, names_column), UNCHANGED))
-        if name in errors or (name not in settings and not (moved and name == "headers")):
+        # Whether stored headers may stay depends on the address and on the sign-in.
+        looks_again = name == "headers" and (moved or "auth" in settings)
+        if name in errors or not (name in settings or looks_again):
             continue
         if found := _errors_of(name, given, oauth=server.uses_oauth):
             errors[name] = found

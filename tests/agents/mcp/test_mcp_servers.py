@@ -115,6 +115,16 @@ def test_secret_of_a_client_is_typed_again_when_the_server_moves_to_another_host
     assert "not sent elsewhere" in answer.json()["fields"]["oauth_client_secret"][0]
 
 
+def test_sign_in_is_not_chosen_beside_a_stored_header_that_it_sets_itself(
+    world: World, api: Api
+) -> None:
+    made = api.post(path(world), {**LINEAR, "headers": {"Authorization": f"Bearer {KEY}"}}).json()
+    answer = api.patch(path(world, made["id"]), {"auth": "oauth"})
+    assert "the sign-in sets it" in answer.json()["fields"]["headers"][0]
+    both = {"auth": "oauth", "headers": {}}
+    assert api.patch(path(world, made["id"]), both).json()["auth"] == "oauth"
+
+
 def test_other_transport_takes_the_settings_of_the_former_one_away(world: World, api: Api) -> None:
     made = api.post(path(world), {**GIT, "env": {"TOKEN": KEY}}).json()
     body = {"transport": "sse", "url": LINEAR["url"]}

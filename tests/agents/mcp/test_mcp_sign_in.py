@@ -73,6 +73,7 @@ def agree(url: str) -> str:
         urllib.request.build_opener(_NoRedirect).open(url, timeout=10)
     assert led.value.code == 302
     back = urlsplit(led.value.headers["Location"])
+    led.value.close()
     return f"{back.path}?{back.query}"
 
 
