@@ -71,12 +71,12 @@ def run(server: McpServer) -> McpCheck:
 
 async def _offer(agent_id: UUID, server_id: UUID, settings: McpServerSettings) -> ServerOffer:
     """What the server offers. Raises ``SignInNeeded``, and ``PacaError`` if it cannot be reached."""
-    from paca.engine.mcp import probe
+    from paca.engine.mcp.probe import offer_of
 
     async def token(refused: str = "") -> str:
         return await mcp_tokens.get(agent_id, server_id, refused=refused, run=sync_to_async)
 
-    return await probe.offer_of(
+    return await offer_of(
         settings, access_token=token if settings.uses_oauth else None, seconds=MAX_SECONDS
     )
 

@@ -47,6 +47,10 @@ CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
+MCP_SERVERS = "tests/agents/mcp/test_mcp_servers.py"
+MCP_TOOLS = "tests/agents/mcp/test_mcp_tools.py"
+OAUTH = "tests/engine/mcp/test_oauth.py"
+SIGN_INS = "tests/agents/mcp/test_mcp_sign_in.py"
 MODEL_KEYS = "tests/agents/test_model_keys.py"
 MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
@@ -1346,4 +1350,131 @@ MUTANTS = (
             "tests/engine/mcp/test_servers.py::test_an_unaccepted_tool_is_not_offered_until_a_person_accepts_it",
         ),
     ),
+    Mutant(
+        "mcp-secrets-go-with-their-agent",
+        removed,
+        (f"{MCP_SERVERS}::test_retired_agent_keeps_no_secret_of_a_server",),
+    ),
+    Mutant(
+        "mcp-decision-on-what-was-read",
+        never,
+        (f"{MCP_TOOLS}::test_decision_counts_for_the_description_that_was_read_only",),
+    ),
+    Mutant(
+        "mcp-changed-tools-wait",
+        value("True"),
+        (f"{MCP_TOOLS}::test_first_tools_wait_and_one_request_accepts_them_all",),
+    ),
+    Mutant(
+        "mcp-server-of-the-project",
+        value("McpServer.objects.select_related('agent__project', 'grant')"),
+        (f"{MCP_SERVERS}::test_server_of_another_project_is_not_found",),
+    ),
+    Mutant(
+        "mcp-private-addresses-of-the-project",
+        never,
+        (f"{MCP_SERVERS}::test_private_addresses_are_allowed_by_the_project_first",),
+    ),
+    Mutant(
+        "mcp-private-addresses-as-the-project-says-now",
+        value("True"),
+        (f"{MCP_SERVERS}::test_private_addresses_are_allowed_by_the_project_first",),
+    ),
+    Mutant(
+        "mcp-headers-stay-with-their-host",
+        never,
+        (f"{MCP_SERVERS}::test_headers_are_typed_again_when_the_server_moves_to_another_host",),
+    ),
+    Mutant(
+        "mcp-client-secret-stays-with-its-host",
+        never,
+        (
+            f"{MCP_SERVERS}::test_secret_of_a_client_is_typed_again_when_the_server_moves_to_another_host",
+        ),
+    ),
+    Mutant(
+        "mcp-another-server-is-accepted-anew",
+        value("False"),
+        (f"{MCP_SERVERS}::test_another_command_line_forgets_what_was_accepted",),
+    ),
+    Mutant(
+        "mcp-tokens-stay-with-their-server",
+        removed,
+        (f"{SIGN_INS}::test_server_that_moves_loses_its_tokens_and_begun_sign_ins",),
+    ),
+    Mutant(
+        "mcp-header-values-are-one-line",
+        never,
+        (
+            "tests/agents/mcp/test_mcp_bad_input.py::test_wrong_settings_are_refused_and_the_error_names_the_field",
+        ),
+    ),
+    Mutant(
+        "oauth-state-of-this-session",
+        without_keyword("session_hash"),
+        (f"{SIGN_INS}::test_state_of_another_session_or_person_or_none_ends_nothing",),
+    ),
+    Mutant(
+        "oauth-state-works-once",
+        last_operand_dropped,
+        (f"{SIGN_INS}::test_way_back_works_once_and_for_ten_minutes",),
+    ),
+    Mutant(
+        "oauth-tokens-of-the-present-address",
+        never,
+        (f"{SIGN_INS}::test_tokens_are_stored_for_no_other_address_than_they_were_asked_for",),
+    ),
+    Mutant(
+        "oauth-one-refresh-at-a-time",
+        value("Q()"),
+        (f"{SIGN_INS}::test_refresh_of_a_dead_process_is_tried_again_when_its_lease_ends",),
+    ),
+    Mutant(
+        "oauth-late-refresh-stores-nothing",
+        without_keyword("renewal"),
+        (f"{SIGN_INS}::test_refresh_of_a_dead_process_is_tried_again_when_its_lease_ends",),
+    ),
+    Mutant(
+        "oauth-begins-in-a-browser",
+        never,
+        (f"{SIGN_INS}::test_token_of_the_api_begins_no_sign_in",),
+    ),
+    Mutant(
+        "oauth-ends-with-the-permission",
+        never,
+        (f"{SIGN_INS}::test_member_without_the_permission_any_more_ends_no_sign_in",),
+    ),
+    Mutant(
+        "oauth-answer-of-the-service-that-was-asked",
+        never,
+        (f"{SIGN_INS}::test_answer_of_another_service_is_not_taken_for_that_of_the_asked_one",),
+    ),
+    Mutant(
+        "oauth-issuer-is-the-one-asked",
+        never,
+        (f"{SIGN_INS}::test_sign_in_service_with_bad_metadata_is_refused",),
+    ),
+    Mutant(
+        "oauth-pkce-is-a-must",
+        never,
+        (f"{SIGN_INS}::test_sign_in_service_with_bad_metadata_is_refused",),
+    ),
+    Mutant(
+        "oauth-follows-no-redirect",
+        never,
+        (f"{SIGN_INS}::test_redirects_are_not_followed",),
+    ),
+    Mutant(
+        "oauth-final-refusals",
+        value("False"),
+        (f"{SIGN_INS}::test_refresh_token_that_was_used_by_a_dead_process_asks_for_a_new_sign_in",),
+    ),
+    Mutant(
+        "oauth-resource-is-the-server",
+        never,
+        (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",),
+    ),
+    Mutant("oauth-answer-length", never, (f"{OAUTH}::test_answer_without_end_is_refused",)),
+    Mutant("oauth-schemes", never, (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",)),
+    Mutant("oauth-private-hosts", never, (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",)),
 )

@@ -90,8 +90,8 @@ def take_sign_in(*, state: str, user: User, session_key: str) -> tuple[McpServer
 
     Raises ``SignInNotFound``, and ``SecretUnreadable``.
     """
+    # guard: oauth-state-of-this-session
     found = McpSignIn.objects.filter(
-        # guard: oauth-state-of-this-session
         state_hash=_hash(state),
         session_hash=_hash(session_key),
         user=user,
