@@ -81,6 +81,16 @@ def characters(of: MemoryOwner, *, pinned_only: bool = False) -> int:
     return total or 0
 
 
+def undecided(project: Project, *, of_project: bool, of_agents: bool) -> int:
+    """How many entries wait in the memory of the project and in those of its agents, as wanted."""
+    wanted = Q()
+    if of_project:
+        wanted |= Q(project=project)
+    if of_agents:
+        wanted |= Q(agent__project=project)
+    return MemoryEntry.objects.waiting().filter(wanted).count() if wanted else 0
+
+
 _FOR_PROMPT = Select(
     lambda: (
         MemoryEntry.objects.filter(

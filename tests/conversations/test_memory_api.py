@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from paca.accounts.models import User
 from paca.conversations.models import MemoryEntry
+from paca.projects.services import members
 from tests.conversations.memory_desk import MemoryDesk
 from tests.support.api import Api
 from tests.support.world import make_world
@@ -143,6 +145,38 @@ def test_entry_that_waits_cannot_be_pinned_and_one_without_a_text_gets_none(desk
     one = f"{desk.url}{entry.pk}/"
     assert list(desk.team.api.patch(one, {"pinned": True}).data["fields"]) == ["pinned"]
     assert list(desk.team.api.patch(one, {"text": "x"}).data["fields"]) == ["text"]
+
+
+def test_who_may_decide_sees_on_each_page_how_many_entries_wait(desk):
+    desk.note("One.")
+    desk.note("Two.", of=desk.of_project)
+    other = make_world("Pier")
+    pages = {}
+    for user, project in ((desk.team.world.user, desk.project), (other.user, other.project)):
+        pages[user] = Api(user).send("GET", f"/projects/{project.pk}/board/").content.decode()
+    waiting = '2<span class="sr"> waiting</span>'
+    assert [waiting in page for page in pages.values()] == [True, False]
+    assert "waiting</span>" not in pages[other.user]
+
+
+def test_page_shows_where_entries_come_from_and_buttons_to_those_who_may_write_only(desk, place):
+    url, owner = place
+    entry = desk.add("Known <b>fact</b>.", of=owner)
+    desk.note("A note.", of=owner)
+    desk.note("", of=owner, replaces=str(entry.pk)[:8])
+    viewer = User.objects.create_user(username="vera", password="a long password 7")
+    members.add_person(
+        desk.project, user=viewer, role=desk.team.world.role("viewer"), by=desk.team.ada
+    )
+    shown = Api(desk.team.world.user).send("GET", url).content.decode()
+    assert "Known &lt;b&gt;fact&lt;/b&gt;." in shown
+    assert f"/conversations/{desk.conversation.pk}/" in shown
+    assert shown.count('"decision": "accept"') == 2
+    assert "Take out:" in shown
+    seen = Api(viewer).send("GET", url).content.decode()
+    assert "A note." in seen
+    assert "decision" not in seen
+    assert "Add an entry" not in seen
 
 
 def test_list_costs_the_same_queries_for_3_and_for_30_entries(

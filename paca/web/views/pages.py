@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from paca.agents import selectors as agents
 from paca.agents.models import Agent
-from paca.conversations import agent_statistics, forked_files, usage
+from paca.conversations import agent_statistics, forked_files, memory_lists, usage
 from paca.conversations import selectors as conversations
 from paca.conversations.api.serializers import conversation_object
 from paca.engine.llm.demo import scripted_model
@@ -69,6 +69,11 @@ def page_context(member: Member, section: str, **more: Any) -> dict[str, Any]:
         "next_url": next_url(member.project_id),
         **search_context(member.project_id),
         "unread_count": selectors.unread_count(member),
+        "memory_waiting": memory_lists.undecided(
+            member.project,
+            of_project=permissions.allows(member, "projects:write"),
+            of_agents=permissions.allows(member, "agents:write"),
+        ),
         "may_write": permissions.allows(member, "conversations:write"),
         "may_hire": permissions.allows(member, "agents:write"),
         **more,
