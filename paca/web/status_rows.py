@@ -18,11 +18,13 @@ STATUSES = (
 
 def context(agent: Agent) -> dict[str, Any]:
     """The counts now, the planned change with its time in its own zone, and the statuses to choose from."""
+    impact = agent_impact.measure(agent)
     planned = AgentStatusChange.objects.planned().filter(agent=agent).first()
     there = planned.due_at.astimezone(ZoneInfo(planned.time_zone)) if planned else None
     return {
         "statuses": STATUSES,
-        "touched": [row for row in touched(agent_impact.measure(agent)) if row[-1]],
+        "touched": [row for row in touched(impact) if row[-1]],
+        "impact": impact,
         "planned": planned,
         "planned_at": f"{there:%a} {there.day} {there:%b %Y, %H:%M}" if there else "",
     }

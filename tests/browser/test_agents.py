@@ -64,6 +64,39 @@ def test_status_is_changed_with_its_counts_and_planned_and_cancelled(
     expect(page.locator("#changes")).to_contain_text("active to paused, graceful")
 
 
+def test_several_agents_are_added_from_a_pasted_list_and_one_is_retired(
+    crew: None, open_browser: Callable[..., BrowserContext], watched: PageWatcher, pictures: Path
+) -> None:
+    page = open_browser(**LOOKS["desktop-light"]).new_page()
+    page.goto("/")
+    page.goto(f"{page.url.rstrip('/')}/agents/new/")
+    rows = page.get_by_label("One agent a line")
+    rows.fill("Ada Two, , developer, , billing web\nBo, rosa\nCy, , pirate")
+    page.get_by_role("button", name="Add them all").click()
+    expect(page.locator(".form-error")).to_contain_text(
+        "Row 2, handle: The project has an agent of this handle."
+    )
+    expect(page.locator(".form-error")).to_contain_text("Row 3, agent_type: There is no such type")
+    watched.leave_out(400)
+    page.locator("#several").scroll_into_view_if_needed()
+    page.screenshot(path=pictures / "agents-several.png")
+    rows.fill("Ada Two, , developer, , billing web\nBo\tbo\tmanual-tester")
+    page.get_by_role("button", name="Add them all").click()
+    names = page.locator(".agent-cols tbody b")
+    expect(names.nth(1)).to_have_text("Ada Two")
+    expect(page.locator(".agent-cols")).to_contain_text("#web")
+    small = open_browser(**PHONE).new_page()
+    small.goto(f"{page.url.split('?')[0]}new/")
+    actions.has_no_sideways_scroll(small)
+    assert violations(small) == []
+    page.get_by_label("Settings of Ada Two").click()
+    page.get_by_role("button", name="Retire Ada Two").click()
+    expect(page.get_by_role("dialog")).to_contain_text("history stay readable")
+    page.screenshot(path=pictures / "agent-retire.png")
+    page.get_by_role("dialog").get_by_role("button", name="Retire").click()
+    expect(names.first).to_be_visible()
+
+
 def test_agents_are_filtered_sorted_and_sought(
     crew: None, open_browser: Callable[..., BrowserContext], pictures: Path
 ) -> None:

@@ -622,6 +622,11 @@ MUTANTS = (
         (f"{STATUS}::test_graceful_change_lets_the_turn_finish_and_begins_nothing_new",),
     ),
     Mutant(
+        "bulk-makes-all-or-none",
+        never,
+        ("tests/agents/test_bulk.py::test_one_bad_row_makes_no_agent_and_each_problem_is_named",),
+    ),
+    Mutant(
         "higher-priority-begins-first",
         value('_claimable().filter(waits | runs).order_by("updated_at")'),
         (f"{PLACES}::test_work_of_an_agent_with_a_higher_priority_is_begun_first",),

@@ -151,6 +151,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /api/v1/agent-types/":        (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
     f"GET {P}agents/":                 (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"POST {P}agents/":                (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"POST {P}agents/bulk/":           (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/":    (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"PATCH {P}agents/{{agent_id}}/":  (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"DELETE {P}agents/{{agent_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
@@ -452,6 +453,10 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
             "handle": "bo",
             "model": "demo/guide",
             "role_id": role,
+        },
+        f"POST {P}agents/bulk/": {
+            "defaults": {"model": "demo/guide", "role_id": role},
+            "agents": [{"name": "Bo", "handle": "bo"}],
         },
         f"PATCH {P}agents/{{agent_id}}/": {"role_id": role},
         f"POST {P}agents/{{agent_id}}/skills/": {"template": "developer"},

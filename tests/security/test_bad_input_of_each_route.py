@@ -86,6 +86,15 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"tools": [{"name": "log", "accept": True}]}, "tools.0.hash", REQUIRED),
         ({"tools": [{"name": "no", "safe": False}]}, "tools.0.name", "no such tool"),
     ],
+    f"POST {P}agents/bulk/": [
+        ({"agents": [{}], **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ({}, "agents", REQUIRED),
+        ({"agents": []}, "agents", "at least 1"),
+        ({"agents": ["Bo"]}, "agents.0", "Expected a dictionary"),
+        ({"agents": [{"name": "Bo"}]}, "agents.0.handle", REQUIRED),
+        ({"agents": [{"name": "Bo", "nonsense": 1}]}, "agents.0.nonsense", UNKNOWN[2]),
+        ({"defaults": [], "agents": [{}]}, "defaults", "Expected a dictionary"),
+    ],
     f"POST {A}status/": [
         ({"status": "paused", **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({}, "status", REQUIRED),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from paca.agents.api import agents, catalogues, mcp_servers, model_keys, skills
+from paca.agents.api import agents, bulk, catalogues, mcp_servers, model_keys, skills
 
 MCP = "projects/<uuid:project>/agents/<uuid:agent_id>/mcp-servers/"
 
@@ -29,6 +29,7 @@ urlpatterns = [
     ),
     path("tools/", catalogues.ToolList.as_view(), name="tools"),
     path("projects/<uuid:project>/agents/", agents.AgentList.as_view(), name="agents"),
+    path("projects/<uuid:project>/agents/bulk/", bulk.BulkAgents.as_view(), name="agents-bulk"),
     path(
         "projects/<uuid:project>/agents/<uuid:agent_id>/",
         agents.AgentDetail.as_view(),

@@ -19,6 +19,15 @@ const READERS = new Map([
   ["words", (field) => field.value.split(/[\s,;]+/).filter(Boolean)],
   ["env", (field) => pairs(field.value, "=")],
   ["headers", (field) => pairs(field.value, ":")],
+  // A table as it is pasted: a line for each row, commas or tabs between the cells. `data-columns` names them.
+  ["table", (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => {
+    const cells = line.split(/\t|,/).map((cell) => cell.trim());
+    const columns = field.dataset.columns.split(" ");
+    const row = Object.fromEntries(columns.map((name, at) => [name, cells[at]]).filter(([, cell]) => cell));
+    if (row.name && !row.handle) row.handle = handleOf(row.name);
+    if (row.tags) row.tags = row.tags.split(/\s+/);
+    return row;
+  })],
   ["lines", (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean)],
 ]);
 
@@ -29,6 +38,11 @@ function pairs(text, sign) {
     const at = line.indexOf(sign);
     return at < 0 ? [line, ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
   }));
+}
+
+/** "Rosa Parks" as a handle: "rosa-parks". */
+export function handleOf(name) {
+  return name.toLowerCase().normalize("NFKD").replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 40);
 }
 
 function valueOf(field) {
@@ -217,7 +231,9 @@ class ApiForm {
       const field = this.#form.elements.namedItem(name);
       const one = field instanceof RadioNodeList ? field[0] : field;
       if (!one) {
-        rest.push(...texts);
+        // "agents.2.handle" is a cell of the third row of a table.
+        const [, at, cell] = name.match(/\.(\d+)\.(.+)$/) ?? [];
+        rest.push(...texts.map((text) => (at ? `Row ${Number(at) + 1}, ${cell}: ${text}` : text)));
         continue;
       }
       one.setAttribute("aria-invalid", "true");
@@ -226,7 +242,7 @@ class ApiForm {
     }
     if (!first) rest.unshift(detail);
     if (rest.length) {
-      const line = errorLine(rest.join(" "));
+      const line = errorLine(rest.join(rest[0].startsWith("Row ") || rest[1]?.startsWith("Row ") ? "\n" : " "));
       line.className = "field-error form-error";
       (this.#form.querySelector("[data-errors]") ?? this.#form).append(line);
     }

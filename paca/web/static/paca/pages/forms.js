@@ -1,7 +1,7 @@
 // The script of pages with forms that call the API: team, agents and settings.
 
 import "../core/shell.js";
-import { listenToApiForms } from "../core/api-form.js";
+import { handleOf, listenToApiForms } from "../core/api-form.js";
 
 listenToApiForms();
 
@@ -33,7 +33,7 @@ if (name && handle) {
   handle.addEventListener("input", () => { written = Boolean(handle.value); });
   name.addEventListener("input", () => {
     if (written) return;
-    handle.value = name.value.toLowerCase().normalize("NFKD").replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 40);
+    handle.value = handleOf(name.value);
   });
 }
 
