@@ -48,7 +48,7 @@ export class PacaPreview extends PacaElement {
     return html`<p class="hint">What the model gets before the first message: about ${tokens.toLocaleString("en")} tokens${share}. Saved settings only.</p>
       ${bar(parts, tokens)}
       <ul class="legend">${parts.map(({ name, text, tokens: count }, index) => html`<li><span class="sw sw-${(index % TONES) + 1}"></span>
-        <details class="part"><summary>${visible(name[0].toUpperCase() + name.slice(1))}</summary><pre class="pre-wrap small">${visible(text)}</pre></details><span class="num">${count.toLocaleString("en")}</span></li>`)}</ul>`;
+        <details class="part"><summary>${visible(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "))}</summary><pre class="pre-wrap small">${visible(text)}</pre></details><span class="num">${count.toLocaleString("en")}</span></li>`)}</ul>`;
   }
 }
 
