@@ -41,6 +41,7 @@ CHOSEN = (
     "tests/flows/test_agent_status.py",
     "tests/flows/test_approvals.py",
     "tests/flows/test_assignments.py",
+    "tests/flows/test_background.py",
     "tests/flows/test_check_ins.py",
     "tests/flows/test_memory.py",
     "tests/flows/test_crashes.py",

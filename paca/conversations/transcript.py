@@ -16,6 +16,7 @@ from paca.conversations import usage_text
 from paca.conversations.markdown_escaping import escape_markdown
 from paca.conversations.models import Conversation
 from paca.engine.todo_list import list_of
+from paca.engine.tools.background_state import end_in_words
 
 
 def markdown(conversation: Conversation, stored_events: Iterable[StoredEvent]) -> Iterator[str]:
@@ -194,6 +195,16 @@ def _(event: events.SandboxFilesCopied) -> str:
 @_note.register
 def _(event: events.SandboxLost) -> str:
     return f"Sandbox lost: {event.cause}"
+
+
+@_note.register
+def _(event: events.BackgroundStarted) -> str:
+    return f"In the background as {event.handle}: {_shorten(event.command)}"
+
+
+@_note.register
+def _(event: events.BackgroundFinished) -> str:
+    return f"Background command {event.handle} {end_in_words(event)}"
 
 
 @_note.register

@@ -143,8 +143,8 @@ def _take(rows: list[BackgroundCommand], now: datetime) -> IdleConversation | No
         persistent=conversation.agent.sandbox_life == Agent.SandboxLife.PERSISTENT,
     )
     commands = [Command(each.pk.hex, each.handle, each.command, each.boot_id) for each in running]
-    lives = row is not None and row.state in LIVING_SANDBOX_STATES
+    living = row.boot_id if row is not None and row.state in LIVING_SANDBOX_STATES else None
     # guard: background-command-of-an-ended-sandbox-is-lost
-    kept = tuple(each for each in commands if lives and each.boot_id == row.boot_id)
+    kept = tuple(each for each in commands if each.boot_id == living)
     lost = tuple(each for each in commands if each not in kept)
     return IdleConversation(conversation.pk, conversation.lease_epoch, spec, kept, lost)

@@ -19,7 +19,7 @@ from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
-from paca.conversations.services import check_in_runs, person_requests, thread_comments
+from paca.conversations.services import background, check_in_runs, person_requests, thread_comments
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
@@ -170,6 +170,14 @@ CHECK_IN_POINTS: dict[str, Point] = {
     "check-in-half-stored": Point(check_in_runs, "start", "after"),
     "check-in-stored": Point(check_in_runs, "take_or_skip", "after"),
 }
+# Points from the end of a background command to the turn that it begins.
+BACKGROUND_POINTS: dict[str, Point] = {
+    "end-unstored": Point(*STORED, "before", _holds(events.BackgroundFinished)),
+    "end-half-stored": Point(*HALF_STORED, "before", _holds(events.BackgroundFinished)),
+    "end-stored": Point(*STORED, "after", _holds(events.BackgroundFinished)),
+    "wake-half-stored": Point(background, "add_trigger", "before"),
+    "wake-stored": Point(background, "wake", "after"),
+}
 ALL_POINTS = (
     POINTS
     | WRITE_POINTS
@@ -181,6 +189,7 @@ ALL_POINTS = (
     | LIMIT_POINTS
     | PORTION_POINTS
     | CHECK_IN_POINTS
+    | BACKGROUND_POINTS
 )
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

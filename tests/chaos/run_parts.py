@@ -29,6 +29,7 @@ MODULES = {
     "APPROVE": "approving",
     "FALLBACK": "switching",
     "BUDGET": "reaching_limits",
+    "BACKGROUND": "background_work",
 }
 
 

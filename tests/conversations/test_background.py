@@ -15,8 +15,8 @@ from paca.conversations.models import BackgroundCommand, Conversation, Sandbox, 
 from paca.conversations.services import background
 from paca.engine.tools.background_state import lost
 from paca.sandbox.base import IdlePolicy
-from paca.worker import background_watch
-from tests.conversations.chat import Chat
+from paca.worker import background_looks, background_watch
+from tests.conversations.chat import Chat, download
 
 pytestmark = pytest.mark.django_db
 BOOT = "boot-1"
@@ -326,6 +326,23 @@ def test_a_command_of_a_sandbox_that_an_older_worker_has_ended_is_lost():
     Sandbox.objects.update(state="ended")
     [taken] = background_watch.take_due()
     assert (taken.commands, [each.call_id for each in taken.lost]) == ((), [call])
+
+
+def test_commands_of_an_archived_conversation_are_to_end():
+    desk = Desk()
+    call = desk.begin()
+    assert background_looks.read_stops(desk.id) == {}
+    services.archive(desk.row, archived=True, by=desk.chat.world.owner)
+    assert background_looks.read_stops(desk.id) == {call: ""}
+
+
+def test_a_transcript_tells_of_background_commands():
+    desk = Desk()
+    desk.end(desk.begin())
+    text = desk.chat.api.get(desk.chat.url(str(desk.id), "export/?format=markdown"))
+    told = download(text).decode()
+    assert "In the background as bg1: make" in told
+    assert "Background command bg1 ended with exit code 0 after 95 s" in told
 
 
 def test_the_end_of_an_unknown_command_is_no_event():

@@ -177,6 +177,23 @@ async def test_polling_is_no_repetition_of_a_step():
     assert build.running is None
 
 
+@pytest.mark.parametrize(("command", "asks"), [("git status", False), ("rm -rf src", True)])
+async def test_the_rules_of_commands_hold_as_for_bash(command, asks):
+    replies = (calls(background_run=command), says("So."))
+    world = World(*replies, commands={command: Build()}, approval="unsafe")
+    await world.ask("Go")
+    assert (world.waits_for is not None) is asks
+    assert len((await world.sandbox.workspace()).ran) == (not asks)
+
+
+async def test_nothing_begins_in_plan_mode():
+    world = World(calls(background_run="make"), says("So."), commands={"make": Build()})
+    world.log.append(events.FlagsChanged(by="Ada", plan=True))
+    await world.ask("Go")
+    assert "plan mode" in outputs(world)[0]
+    assert not world.find(events.BackgroundStarted)
+
+
 def started(number: int = 1) -> events.BackgroundStarted:
     return events.BackgroundStarted(call_id=f"c{number}", handle=f"bg{number}", command="make")
 

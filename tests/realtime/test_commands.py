@@ -104,6 +104,18 @@ def test_each_command_calls_its_service(page, chat):
     assert page.ask("ping", client_id="7") == {"type": "pong", "client_id": "7"}
 
 
+def test_background_command_is_stopped_by_its_call(page, chat):
+    call = uuid4().hex
+    started = events.BackgroundStarted(
+        call_id=call, handle="bg1", command="make", timeout_seconds=60
+    )
+    store.append(chat.id, started)
+    answer = page.ask("stop_background", client_id="1", call_id=call)
+    assert (answer["type"], answer["call_id"], answer["state"]) == ("ack", call, "stopping")
+    assert page.ask("stop_background", client_id="2", call_id="none")["code"] == "not_found"
+    assert page.ask("stop_background", client_id="3")["code"] == "invalid"
+
+
 def test_continue_command_sent_again_gives_no_second_portion(page, chat):
     """A page sends it again if the answer was lost; the conversation may have paused again by then."""
     paused = events.ConversationPaused(reason="cost_budget", limit=2)

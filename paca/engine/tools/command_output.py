@@ -42,6 +42,7 @@ _READS = re.compile(r"(?:^|[;&(\n]|\bdo\b|\bthen\b)\s*read\b(?![^;\n]*<)", re.MU
 _DURATION = re.compile(r"^(\[.*?) after [\d.]+ s(?=.*\]$)")
 _PROCESS_NUMBER = re.compile(r"\b\d+ (?=\()")
 MAX_REMARKS = 8
+IN_BACKGROUND = "in the background with its output in a file"
 MAX_NAMED_PROCESSES, MAX_LINE_CHARACTERS = 8, 100
 
 
@@ -133,7 +134,7 @@ def _end_remark(outcome: CommandOutcome, context: ToolContext, time_limit_second
         return (
             f"Stopped {after}: the time limit of this call is {format_seconds(time_limit_seconds)}. "
             f"{_killed_note(outcome)} Give a larger timeout_seconds, do it in smaller steps, or start what "
-            "must go on, such as a server, with background_run."
+            f"must go on, such as a server, {'with background_run' if context.may_run_on else IN_BACKGROUND}."
         )
     if outcome.cause == "out_of_memory":
         return (

@@ -126,7 +126,7 @@ async def test_bash_timeout_names_the_processes_that_were_ended(tmp_path: Path):
     ).call("bash", command="server")
     assert "All its processes were ended, also 10 (sleep 99), 11 " in result.output
     assert "17 (sleep 99), 12 more. Give a larger" in result.output
-    assert "background_run" in result.output
+    assert "in the background" in result.output
 
 
 @pytest.mark.parametrize(
