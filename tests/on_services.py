@@ -86,6 +86,13 @@ CHOSEN = (
     "tests/agents/test_api.py",
     "tests/agents/test_skills.py::test_database_refuses_a_skill_without_text_or_with_a_name_twice",
     "tests/agents/test_skills.py::test_list_takes_as_many_queries_for_30_skills_as_for_3",
+    # MCP servers: constraints, schemas in JSON, and a lease by compare-and-swap.
+    "tests/agents/mcp/test_mcp_servers.py::test_database_refuses_a_server_that_cannot_be_reached",
+    "tests/agents/mcp/test_mcp_servers.py::test_list_takes_as_many_queries_for_30_servers_as_for_3",
+    "tests/agents/mcp/test_mcp_tools.py::test_changed_description_waits_again_and_shows_old_and_new",
+    "tests/agents/mcp/test_mcp_sign_in.py::test_person_signs_in_and_the_tools_are_listed_with_the_token",
+    "tests/agents/mcp/test_mcp_sign_in.py::test_of_callers_at_the_same_time_one_refreshes_and_all_get_its_token",
+    "tests/agents/mcp/test_mcp_sign_in.py::test_refresh_of_a_dead_process_is_tried_again_when_its_lease_ends",
     "tests/projects",
     "tests/ops/test_health.py",
     "tests/web/test_pages.py",

@@ -16,6 +16,7 @@ from paca.engine.mcp.oauth.requests import GrantRefused, SignInFailed
 from paca.engine.mcp.settings import SignInNeeded
 
 POLL_SECONDS = 0.25
+_running: set[asyncio.Task[str]] = set()
 # run(function)(arguments): a service, run where database connections are.
 Run = Callable[[Callable[..., Any]], Callable[..., Awaitable[Any]]]
 
@@ -34,9 +35,28 @@ async def get(agent_id: UUID, server_id: UUID, *, refused: str = "", run: Run) -
         if isinstance(step, str):
             return step
         if isinstance(step, Renewal):
-            return await _renew(step, run)
+            return await _renew_to_its_end(step, run)
         await asyncio.sleep(POLL_SECONDS)
     raise SignInFailed("The token is being refreshed by another process for too long. Try again.")
+
+
+async def _renew_to_its_end(renewal: Renewal, run: Run) -> str:
+    """Carry the refresh out, also if the caller is stopped meanwhile.
+
+    Its service may have replaced the refresh token already: an answer that nobody stores would cost the sign-in.
+    It takes as long as one request may take.
+    """
+    task = asyncio.create_task(_renew(renewal, run))
+    _running.add(task)
+    task.add_done_callback(_forget)
+    # guard: oauth-refresh-outlives-a-stop
+    return await asyncio.shield(task)
+
+
+def _forget(task: asyncio.Task[str]) -> None:
+    _running.discard(task)
+    if not task.cancelled():
+        task.exception()  # a caller that was stopped asks no more
 
 
 async def _renew(renewal: Renewal, run: Run) -> str:

@@ -1435,6 +1435,11 @@ MUTANTS = (
         (f"{SIGN_INS}::test_refresh_of_a_dead_process_is_tried_again_when_its_lease_ends",),
     ),
     Mutant(
+        "oauth-refresh-outlives-a-stop",
+        value("_renew(renewal, run)"),
+        (f"{SIGN_INS}::test_refresh_goes_on_when_its_caller_is_stopped",),
+    ),
+    Mutant(
         "oauth-late-refresh-stores-nothing",
         without_keyword("renewal"),
         (f"{SIGN_INS}::test_refresh_of_a_dead_process_is_tried_again_when_its_lease_ends",),
@@ -1457,7 +1462,7 @@ MUTANTS = (
     Mutant(
         "oauth-issuer-is-the-one-asked",
         never,
-        (f"{SIGN_INS}::test_sign_in_service_with_bad_metadata_is_refused",),
+        (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",),
     ),
     Mutant(
         "oauth-pkce-is-a-must",

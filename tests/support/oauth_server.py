@@ -33,6 +33,8 @@ class OAuthServer:
     registered: list[dict[str, Any]] = field(default_factory=list)
     token_forms: list[dict[str, str]] = field(default_factory=list)
 
+    gate: threading.Event | None = None  # requests for tokens wait for it
+
     def __post_init__(self) -> None:
         self._codes: dict[str, dict[str, str]] = {}
         self._access: set[str] = set()
@@ -63,8 +65,10 @@ class OAuthServer:
     def answer(self, method: str, target: str, headers: dict[str, str], body: str) -> Answer:
         """The answer to a request."""
         parts = urlsplit(target)
+        self.asked.append(f"{method} {parts.path}")
+        if self.gate is not None and parts.path == "/token":
+            assert self.gate.wait(60)
         with self._lock:
-            self.asked.append(f"{method} {parts.path}")
             if parts.path in self.overrides:
                 return self.overrides[parts.path]
             routes: dict[str, Callable[[], Answer]] = {
