@@ -195,3 +195,18 @@ def test_report_of_a_deleted_server_or_by_another_agent_stores_nothing(
     assert not McpTool.objects.exists()
     mcp_servers.delete(server, by=world.owner)
     assert report(server, tool()) == {}
+
+
+def test_description_of_a_tool_is_inert_text_on_the_page(
+    world: World, api: Api, server: McpServer
+) -> None:
+    hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>{{ 7 }} javascript:alert(3)"
+    old = tool("log")
+    report(server, old)
+    accept(server, old, by=world.owner)
+    report(server, tool("log", hostile))
+    page = f"/projects/{world.project.pk}/agents/{world.agent.pk}/settings/"
+    shown = api.send("get", page).content.decode()
+    assert "&lt;img src=x onerror=alert(1)&gt;" in shown
+    for live in ("<img src=x", "<script>alert"):
+        assert live not in shown
