@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from paca.agents.models import McpServer
+from paca.agents.models import Agent, McpServer
 from paca.agents.services import mcp_servers
 from paca.engine.mcp import connection
 from tests.support.flow import Flow, assert_replay_matches, wait_until
@@ -157,6 +157,7 @@ def test_no_server_outlives_its_conversation_or_a_killed_worker(flow):
     mark = f"mark-{uuid.uuid4().hex}"
     for name in ("one", "two"):
         add_stdio(flow, name, args=["-c", ECHO, mark], call_seconds=900)
+    Agent.objects.update(limit_concurrent=10)
     flow.stop_worker()
 
     def servers() -> list[psutil.Process]:
