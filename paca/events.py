@@ -444,6 +444,8 @@ class ToolReturned(Event):
 
     ``file``: the file in the sandbox that has the whole output, if it is truncated here.
     ``full_output_bytes``: the size of the whole output, if people can download it; else 0.
+    ``images`` are those in the output, each with its ``kind`` (image/png, image/jpeg, image/gif or image/webp) and its
+    ``data`` in base64.
     """
 
     call_id: str
@@ -455,6 +457,7 @@ class ToolReturned(Event):
     file: str = ""
     cause: str = ""
     full_output_bytes: int = 0
+    images: list[dict[str, str]] = field(default_factory=list)
 
 
 @event("agent.tool.outcome_unknown")

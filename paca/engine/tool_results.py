@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from paca import events
 from paca.engine.tools.base import ToolOutput
 
@@ -25,6 +27,10 @@ def returned(
         file=output.file,
         cause=output.cause,
         full_output_bytes=full_output_bytes,
+        images=[
+            {"kind": image.kind, "data": base64.b64encode(image.data).decode("ascii")}
+            for image in output.images
+        ],
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from paca.agents.models import Agent, McpServer
 from paca.agents.services import mcp_servers
-from paca.engine.mcp import connection
+from paca.engine.mcp import connection, group
 from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.mcp_http_server import HttpServer
 from tests.support.model_script import calls, says
@@ -25,7 +25,8 @@ CONVERSATIONS = int(os.environ.get("MCP_CONVERSATIONS", "2"))
 ECHO = """
 import json, os, sys
 TOOLS = [{"name": "echo", "description": "Echo.", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
-         {"name": "hang", "description": "Hang.", "inputSchema": {"type": "object"}}]
+         {"name": "hang", "description": "Hang.", "inputSchema": {"type": "object"}},
+         {"name": "picture", "description": "A picture.", "inputSchema": {"type": "object"}}]
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
@@ -39,6 +40,8 @@ for line in sys.stdin:
     elif method == "tools/call" and params["name"] == "hang":
         open("/workspace/began", "a").write("x")
         continue
+    elif method == "tools/call" and params["name"] == "picture":
+        answer = {"result": {"content": [{"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgpkYXRh"}]}}
     elif method == "tools/call":
         said = params["arguments"].get("text", "") + " " + os.environ.get("WORD", "")
         answer = {"result": {"content": [{"type": "text", "text": said}]}}
@@ -46,6 +49,12 @@ for line in sys.stdin:
         answer = {"error": {"code": -32601, "message": "no"}}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts of these tests call a tool in their first step, also on a busy machine."""
+    monkeypatch.setattr(group, "WAIT_SECONDS", 60.0)
 
 
 def add_stdio(flow: Flow, name: str = "echo", **settings: Any) -> McpServer:
@@ -94,6 +103,17 @@ def test_a_server_in_the_sandbox_works_beside_a_dead_one(flow):
         "Again", replies=[calls(mcp__echo__echo={"text": "more"}), says("Done.")], after=found
     )
     assert again.outputs[-1] == "more in-the-sandbox"
+
+
+def test_an_image_of_a_server_reaches_people_and_a_model_that_can_see(flow):
+    add_stdio(flow)
+    found = flow.ask("Draw", replies=[calls(mcp__echo__picture={}), says("A dot.")])
+    (returned,) = found.event_data("tool.returned")
+    assert returned["output"] == "[image 1: PNG, 12 bytes]"
+    assert returned["images"] == [{"kind": "image/png", "data": "iVBORw0KGgpkYXRh"}]
+    sees = flow.dialect == "anthropic"
+    assert ("iVBORw0KGgpkYXRh" in str(flow.model.requests[-1])) is sees
+    assert_replay_matches(found)
 
 
 def test_a_server_over_http_works_from_the_worker(flow):

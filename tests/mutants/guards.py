@@ -1338,7 +1338,7 @@ MUTANTS = (
     ),
     Mutant(
         "mcp-slow-servers-hold-nothing-up",
-        without_keyword("timeout"),
+        value("60.0"),
         (
             "tests/engine/mcp/test_servers.py::test_a_slow_server_holds_the_first_step_up_for_a_while_only",
         ),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +55,9 @@ class HostPipe:
 
     async def close(self) -> None:
         if self.process.returncode is None:
-            self.process.kill()
+            # Not ``kill`` of the process: it may take the exit code away from the event loop.
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
         # A reader that is full would hold the end up.
         self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
         await self.process.wait()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from paca import events
 from paca.engine.context import message_rules, platform_texts, replacing, trimming
 from paca.engine.context.measuring import Measured
-from paca.engine.llm.base import Block, Message, Text, Thinking, ToolResult, ToolUse
+from paca.engine.llm.base import Block, Image, Message, Text, Thinking, ToolResult, ToolUse
 from paca.events import Event
 
 # Causes of results that no tool has written.
@@ -295,7 +295,9 @@ def _add_result(
         return history
     failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
     output = event.output if event.output.strip() else platform_texts.NO_OUTPUT
-    result = ToolResult(event.call_id, output, failed, _source(event, found[0]))
+    shown = () if isinstance(event, events.ToolOutcomeUnknown) else event.images
+    images = tuple(Image(each.get("kind", ""), each.get("data", "")) for each in shown)
+    result = ToolResult(event.call_id, output, failed, _source(event, found[0]), images)
     return replace(history, results=(*history.results, result), reply_end=history.seq)
 
 

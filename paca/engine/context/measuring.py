@@ -14,6 +14,9 @@ CHARACTERS_PER_TOKEN = 4
 # The tokens a character that are believed. Some servers count only the part of a request that is new to them.
 LEAST_RATIO, MOST_RATIO = 1 / 10, 2.0
 
+# What an image takes of a window, as if it were text: about 1,600 tokens at most.
+IMAGE_CHARACTERS = 6_400
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -36,7 +39,7 @@ def size_of(messages: Iterable[Message]) -> Sizes:
     for message in messages:
         for block in message.blocks:
             if isinstance(block, ToolResult):
-                results += len(block.output)
+                results += len(block.output) + IMAGE_CHARACTERS * len(block.images)
             else:
                 texts += _length(block)
     return Sizes(texts, results)

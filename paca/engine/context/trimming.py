@@ -68,7 +68,8 @@ def _without(message: Message, count: int, tools: dict[str, str]) -> Message:
         if isinstance(block, ToolResult):
             if count > 0 and _can_be_left_out(block, tools):
                 tool = tools.get(block.call_id, "a tool")
-                block = replace(block, output=NOTE.format(tool=tool, length=len(block.output)))
+                note = NOTE.format(tool=tool, length=len(block.output))
+                block = replace(block, output=note, images=())
             count -= 1
         blocks.append(block)
     return replace(message, blocks=tuple(blocks))
@@ -84,7 +85,7 @@ def _can_be_left_out(result: ToolResult, tools: dict[str, str]) -> bool:
     # guard: context-keeps-answers-of-people
     if tools.get(result.call_id) in KEPT_TOOLS:
         return False
-    return len(result.output) >= LEAST_CHARACTERS
+    return len(result.output) >= LEAST_CHARACTERS or bool(result.images)
 
 
 def _old_results(messages: tuple[Message, ...], keep: int) -> list[ToolResult]:

@@ -45,15 +45,24 @@ class ToolUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """An image in a result. ``kind`` is its media type, ``data`` its bytes in base64."""
+
+    kind: str
+    data: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of a tool call. ``source`` is the tool that the output comes from; it is empty if Paca
-    itself says why there is none.
+    itself says why there is none. ``images`` are sent to models that can see; the output names them too.
     """
 
     call_id: str
     output: str
     failed: bool = False
     source: str = ""
+    images: tuple[Image, ...] = ()
 
     @property
     def text(self) -> str:

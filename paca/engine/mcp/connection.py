@@ -67,6 +67,7 @@ class ServerConnection:
         self._holder: asyncio.Task[None] | None = None
         self._opened: asyncio.Future[None] | None = None
         self._closing = asyncio.Event()
+        self.connecting_since: float | None = None  # without the start of the sandbox; None before
         self._failures = 0
         self._retry_at = 0.0
 
@@ -91,7 +92,7 @@ class ServerConnection:
         """Connect in the background, unless that is done or under way. The future ends with the attempt."""
         if self._opened is None or (self._opened.done() and not self.is_open):
             self._forget()
-            self._closing = asyncio.Event()
+            self._closing, self.connecting_since = asyncio.Event(), None
             self._opened = asyncio.get_running_loop().create_future()
             self._opened.add_done_callback(_retrieve)
             self._holder = asyncio.create_task(self._hold(self._opened, self._closing))
@@ -120,6 +121,7 @@ class ServerConnection:
                 # The start of a sandbox has time limits of its own.
                 is_inside = self.settings.transport == "stdio"
                 workspace = await self._workspace() if is_inside else None
+                self.connecting_since = clock.monotonic()
                 async with asyncio.timeout(self.settings.start_seconds):
                     session = await self._connect(stack, workspace)
                     await self._take_offer(session)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paca import events
+from paca.common import clock
 from paca.engine.mcp.connection import OpenWorkspace, ServerConnection
 from paca.engine.mcp.names import tool_names
 from paca.engine.mcp.settings import McpServers, McpServerSettings, NoMcpServers, PinnedTool
@@ -17,6 +18,9 @@ from paca.engine.workspace import SandboxUnavailable, SandboxWorkspace
 # How long the first step of a turn waits for servers whose tools are not known yet. Later ones enter when they answer.
 WAIT_SECONDS = 5.0
 MAX_TOOLS = 80  # of all servers together: providers take 128 with those of Paca
+
+
+MAX_WAIT_SECONDS, LOOK_SECONDS = 60.0, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +73,23 @@ class ServerGroup:
 
     async def before_step(self) -> ServerNews:
         """Connect what is due, and tell what is new. Only the first step of a turn waits, for ``WAIT_SECONDS`` at most."""
-        waits = [each.begin() for each in self._due()]
-        unknown = [each for each in self._connections.values() if not each.pins]
-        if self._is_first_step and any(each.is_opening for each in unknown):
-            opened = [each.begin() for each in unknown if each.is_opening]
-            # guard: mcp-slow-servers-hold-nothing-up
-            await asyncio.wait(opened, timeout=WAIT_SECONDS)
-        elif waits:
-            await asyncio.sleep(0)
+        for each in self._due():
+            _ = each.begin()
+        if self._is_first_step:
+            await self._wait_for_unknown()
         self._is_first_step = False
         return ServerNews(tuple(self._tell()), self._take_more_tools())
+
+    async def _wait_for_unknown(self) -> None:
+        """Wait for servers whose tools are not known yet. The start of the sandbox does not count, up to a limit."""
+        end = clock.monotonic() + MAX_WAIT_SECONDS
+        while waiting := [
+            each
+            for each in self._connections.values()
+            if each.is_opening and not each.pins and _left(each, end) > 0
+        ]:
+            left = min(*(_left(each, end) for each in waiting), LOOK_SECONDS)
+            await asyncio.wait([each.begin() for each in waiting], timeout=left)
 
     def _due(self) -> Iterator[ServerConnection]:
         """Servers to connect now. One in the sandbox waits for its first call if its tools are known."""
@@ -109,6 +120,14 @@ class ServerGroup:
         """End all connections, and the servers in the sandbox."""
         await _close_all(self._connections.values())
         self._connections = {}
+
+
+def _left(connection: ServerConnection, end: float) -> float:
+    """The seconds for which the first step still waits for this server."""
+    now, since = clock.monotonic(), connection.connecting_since
+    left = end - now if since is None else since + WAIT_SECONDS - now
+    # guard: mcp-slow-servers-hold-nothing-up
+    return min(left, end - now)
 
 
 def known_tools(settings: Sequence[McpServerSettings]) -> tuple[AnyTool, ...]:

@@ -12,8 +12,9 @@ from typing import Any
 from paca.common.text import to_storable
 from paca.engine.tools.formatting import format_size, strip_terminal_codes, truncate_middle
 
-MAX_IMAGES = 8
-MAX_IMAGE_BYTES = 3 << 20
+# The log holds images as text, and a page gets them with its events.
+MAX_IMAGES = 4
+MAX_IMAGE_BYTES = 1 << 20  # of all in one result
 # The kinds that every model that can see takes, by their first bytes.
 IMAGE_SIGNS = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -100,7 +101,8 @@ def _image(block: Mapping[str, Any], images: list[ResultImage]) -> str:
         data = base64.b64decode(str(block.get("data") or ""), validate=True)
     except (binascii.Error, ValueError):
         return "[image: cannot be read]"
-    if len(data) > MAX_IMAGE_BYTES or len(images) >= MAX_IMAGES:
+    total = len(data) + sum(len(image.data) for image in images)
+    if total > MAX_IMAGE_BYTES or len(images) >= MAX_IMAGES:
         return f"[image: {format_size(len(data))}, too large or too many to be shown]"
     # guard: mcp-images-are-images
     if not data.startswith(IMAGE_SIGNS.get(kind, ()) or (b"\0no",)):

@@ -48,8 +48,9 @@ def test_what_is_no_image_is_not_shown(block):
     assert found.text.startswith("[image")
 
 
-def test_at_most_eight_images_are_kept():
-    assert len(read_result([image()] * 20).images) == 8
+def test_few_images_are_kept():
+    assert len(read_result([image()] * 20).images) == 4
+    assert len(read_result([image(PNG + bytes(MAX_IMAGE_BYTES // 2))] * 3).images) == 1
 
 
 @pytest.mark.parametrize(

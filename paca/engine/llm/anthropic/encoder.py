@@ -7,6 +7,7 @@ from typing import Any
 
 from paca.engine.llm.base import (
     Block,
+    Image,
     Message,
     Request,
     Text,
@@ -24,6 +25,8 @@ RESERVED_PARAMETERS = frozenset({"model", "messages", "system", "tools", "tool_c
 # of their thinking: without the request the page would show nothing for minutes.
 THINKS_BY_DEFAULT = re.compile(r"claude-(fable|mythos|opus|sonnet|haiku)-5(-\d)?$")
 NO_OUTPUT = "(no output)"
+# Models of this dialect that see images in results. Others get the line that names each image.
+CAN_SEE = re.compile(r"(?:.*\.)?claude-")
 
 
 class Encoder:
@@ -37,7 +40,10 @@ class Encoder:
     def encode(self, request: Request) -> bytes:
         """The body of the request as JSON. Raises ``ModelMisconfigured`` for a reserved parameter."""
         head = self._head_bytes(request)
-        messages = b",".join(self._messages(request.messages))
+        seen = (
+            request.messages if CAN_SEE.match(_name(request)) else without_images(request.messages)
+        )
+        messages = b",".join(self._messages(seen))
         return head[:-1] + b',"messages":[' + messages + b"]}"
 
     def drop_thinking(self, request: Request) -> bool:
@@ -61,7 +67,7 @@ class Encoder:
 
     def _head(self, request: Request) -> dict[str, Any]:
         """All fields except the messages, in a fixed order."""
-        name = request.model.partition("/")[2] or request.model
+        name = _name(request)
         head: dict[str, Any] = {"model": name, "max_tokens": request.max_tokens, "stream": True}
         if request.tools:
             head["tools"] = TOOLS.encode(request.tools)
@@ -98,6 +104,29 @@ class Encoder:
         if self._thinking_dropped is None or self._thinking_dropped[0] != messages[0]:
             return 0
         return self._thinking_dropped[1]
+
+
+def _name(request: Request) -> str:
+    """The model's name without that of its provider."""
+    return request.model.partition("/")[2] or request.model
+
+
+def without_images(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The same messages, as a model that cannot see gets them. One without images is the same object."""
+    return tuple(
+        replace(message, blocks=tuple(map(_unseen, message.blocks)))
+        if _has_images(message)
+        else message
+        for message in messages
+    )
+
+
+def _has_images(message: Message) -> bool:
+    return any(isinstance(block, ToolResult) and block.images for block in message.blocks)
+
+
+def _unseen(block: Block) -> Block:
+    return replace(block, images=()) if isinstance(block, ToolResult) else block
 
 
 def _tools(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
@@ -148,11 +177,18 @@ def _block(block: Block, *, thinking: bool) -> dict[str, Any] | None:
         case ToolUse(call_id, tool, arguments):
             return {"type": "tool_use", "id": call_id, "name": tool, "input": arguments}
         case ToolResult():
-            content = block.text or NO_OUTPUT
+            content: Any = block.text or NO_OUTPUT
+            if block.images:
+                content = [{"type": "text", "text": content}, *map(_image, block.images)]
             result = {"type": "tool_result", "tool_use_id": block.call_id, "content": content}
             return {**result, "is_error": True} if block.failed else result
         case Thinking():
             return _thinking(block) if thinking else None
+
+
+def _image(image: Image) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": image.kind, "data": image.data}
+    return {"type": "image", "source": source}
 
 
 def _thinking(block: Thinking) -> dict[str, Any] | None:

@@ -63,7 +63,7 @@ const BODIES = new Map(Object.entries({
   change: (entry) => (entry.state === "running" ? nothing : changed(entry)),
   diff: (entry) => changed(entry),
   thought: (entry) => html`<p class="tool-thought" dir="auto">${readableProse(argument(entry, "thought"))}</p>`,
-  unknown: (entry) => [argumentsOf(entry), printed(entry)],
+  unknown: (entry) => [argumentsOf(entry), printed(entry), images(entry)],
 }));
 
 const kindOf = (entry) => toolOf(entry).body ?? "plain";
@@ -104,6 +104,14 @@ function liveTail({ live }) {
   if (!cut && !live.start) return { text, removed: 0 };
   // The line that says so stands in place of one.
   return { text: html`<span class="out-dim">The last ${LIVE_LINES} lines</span>\n${text}`, removed: Math.max(0, cut - 1) };
+}
+
+const IMAGE = /^image\/(png|jpeg|gif|webp)$/;
+
+/** The images of a result. Its text names them in the same order. */
+function images({ images: found }) {
+  const shown = (found ?? []).filter(({ kind, data }) => IMAGE.test(kind) && /^[\w+/=]+$/.test(data));
+  return shown.map(({ kind, data }, at) => html`<img class="tool-image" alt="Image ${at + 1} of the result" src="data:${kind};base64,${data}">`);
 }
 
 function argumentsOf(entry) {
