@@ -797,6 +797,64 @@ class BackgroundFinished(Event):
     told: bool = False
 
 
+# --- helpers ------------------------------------------------------------------------------------
+
+
+@event("agent.subagent.started")
+class SubagentStarted(Event):
+    """A helper works on the piece ``index`` of a call of ``delegate``. ``subagent_id`` is the helper's conversation,
+    whose log begins with the same event. ``kind`` is general, explore, plan, code or research. ``rest_approved_by``:
+    the person who had approved the rest of the conversation that started it."""
+
+    call_id: str
+    subagent_id: str
+    index: int
+    kind: str
+    task: str
+    rest_approved_by: str = ""
+
+
+@event("agent.subagent.progressed", durable=False)
+class SubagentProgressed(Event):
+    """A helper does something else now. ``status``, ``reason`` and ``activity`` are those of its conversation;
+    ``tool`` and ``subject`` describe its newest call, empty if it is the same as before."""
+
+    subagent_id: str
+    status: str
+    activity: str = ""
+    tool: str = ""
+    subject: str = ""
+    seq: int = 0
+
+
+@event("agent.subagent.finished")
+class SubagentFinished(Event):
+    """A helper works no longer: ``status`` and ``reason`` are those of its conversation. ``summary`` is its final
+    answer, cut if it is long. ``usage`` has the tokens and dollars that count for the budget of the conversation:
+    ``tokens``, ``cost_usd`` and ``unpriced_calls``."""
+
+    call_id: str
+    subagent_id: str
+    index: int
+    kind: str
+    status: str
+    reason: str = ""
+    summary: str = ""
+    truncated: bool = False
+    usage: dict[str, Any] = field(default_factory=dict)
+
+
+@event("agent.subagents.released")
+class SubagentsReleased(Event):
+    """The turn waits no longer for the helpers of a call. ``cause`` is done, or what came first: stop or message.
+    ``seconds`` is how long it has waited."""
+
+    call_id: str
+    cause: str = "done"
+    by: str = ""
+    seconds: float = 0.0
+
+
 # --- sandbox ------------------------------------------------------------------------------------
 
 

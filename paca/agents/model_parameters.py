@@ -44,7 +44,8 @@ SENT_NAMES = (*NUMBERS, "effort")
 # Models, as ``provider/model``.
 COMPACTION_MODEL = "compaction_model"
 TITLE_MODEL = "title_model"  # or ``off``
-MODELS = (COMPACTION_MODEL, TITLE_MODEL)
+HELPER_MODEL = "helper_model"
+MODELS = (COMPACTION_MODEL, TITLE_MODEL, HELPER_MODEL)
 NAMES = (*SENT_NAMES, *OWN_NUMBERS, *MODELS)
 MAX_MODEL_CHARACTERS = 200
 

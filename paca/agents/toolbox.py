@@ -5,7 +5,9 @@ from collections.abc import Collection, Sequence
 
 from paca.agents.memory_tool import MemoryAccess, Remember
 from paca.agents.skill_tools import SkillLibrary, skill_tools
-from paca.engine.approvals.person_tools import people_tools
+from paca.engine.approvals.delegate import DELEGATE, Delegate
+from paca.engine.approvals.person_tools import ASK_TOOL, PLAN_TOOL, STEP_TOOL, people_tools
+from paca.engine.helpers.requests import DEFAULT_HELPERS
 from paca.engine.tools import installed
 from paca.engine.tools.base import AnyTool
 from paca.engine.tools.installed import InstalledTools
@@ -20,6 +22,11 @@ ESSENTIAL = (
     *("add_comment", "ask_person", "bash", "edit_file", "list_directory", "propose_plan"),
     *("read_file", "read_task", "update_plan", "update_task", "write_file"),
 )
+# A helper reports to the conversation that started it, which alone speaks with people. Nothing of it runs on.
+NOT_FOR_HELPERS = (
+    *(DELEGATE, ASK_TOOL, PLAN_TOOL, STEP_TOOL),
+    *("background_run", "check_background", "stop_background", Remember.name),
+)
 
 
 def make_toolbox(
@@ -32,6 +39,8 @@ def make_toolbox(
     window: int | None = None,
     read_only: bool = False,
     of_servers: Sequence[AnyTool] = (),
+    helpers: int | None = None,
+    is_helper: bool = False,
 ) -> Toolbox:
     """The toolbox of an agent that reaches its project by ``access``, its memory by ``memory``, and has the skills of
     ``library``.
@@ -40,12 +49,13 @@ def make_toolbox(
     switched on; None for all, or for the essential ones if the ``window`` of the model, in tokens, is small.
     With ``read_only`` the tools that change something are off. ``of_servers`` are the tools of MCP servers, which are
     switched in the settings of their server. Without
-    ``remembers`` that on the memory is off.
+    ``remembers`` that on the memory is off. ``helpers`` is how many helpers one call of ``delegate`` may start; 0
+    switches it off. A helper ``is_helper``: it starts none, and asks people nothing but approvals.
 
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
     """
-    tools = (*_own_tools(access, library, memory), *installed_tools().tools)
+    tools = (*_own_tools(access, library, memory, helpers), *installed_tools().tools)
     if chosen is None and window is not None and window < SMALL_WINDOW:
         # guard: toolbox-fits-a-small-window
         chosen = ESSENTIAL
@@ -53,6 +63,11 @@ def make_toolbox(
     # guard: memory-tool-is-switched-off
     if not remembers:
         off.add(Remember.name)
+    # guard: helper-starts-no-helpers
+    if is_helper:
+        off.update(NOT_FOR_HELPERS)
+    if helpers == 0:
+        off.add(DELEGATE)
     return Toolbox((*tools, *of_servers), off=off, read_only=read_only)
 
 
@@ -60,11 +75,13 @@ def _own_tools(
     access: ProjectAccess | None = None,
     library: SkillLibrary | None = None,
     memory: MemoryAccess | None = None,
+    helpers: int | None = None,
 ) -> tuple[AnyTool, ...]:
     """The tools that Paca itself has."""
     return (
         *workspace_tools(),
         *people_tools(),
+        Delegate(DEFAULT_HELPERS if helpers is None else helpers),
         *project_tools(access),
         *skill_tools(library),
         Remember(memory),

@@ -35,13 +35,13 @@ class StoredEvent(NamedTuple):
         return events.load(self.type, self.data())
 
 
-def live_frame(event: events.Event, *, at: datetime) -> dict[str, Any]:
-    """The frame of a live event of an agent. It is never stored, so it has no number and no turn."""
+def live_frame(event: events.Event, *, at: datetime, source: str = "agent") -> dict[str, Any]:
+    """The frame of a live event of an agent or a helper. It is never stored, so it has no number and no turn."""
     return {
         "type": event.type,
         "seq": None,
         "at": at.isoformat(),
-        "source": "agent",
+        "source": source,
         "turn": None,
         "data": event.payload(),
     }

@@ -17,7 +17,7 @@ from django.db.models import Count, F, FloatField, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
 from paca.conversations import usage
-from paca.conversations.models import BudgetLock, ModelCall, ModelCallStatus
+from paca.conversations.models import BudgetLock, Conversation, ModelCall, ModelCallStatus
 from paca.engine.budgets import NOTHING, Amounts, Budget, BudgetScope
 from paca.engine.limits import TurnLimitReached, refusal
 from paca.projects import permissions
@@ -30,19 +30,52 @@ MAX_NAMES = 3
 RAISED_WITH = {
     BudgetScope.TURN: "agents:write",
     BudgetScope.CONVERSATION: "agents:write",
+    BudgetScope.FAMILY: "agents:write",
     BudgetScope.AGENT_DAY: "agents:write",
     BudgetScope.PROJECT_MONTH: "projects:write",
 }
 
 
 @dataclass(frozen=True, slots=True)
+class Family:
+    """The helpers of one call, and what they may take together: what was left of the budget when they began."""
+
+    parent_id: UUID
+    call_id: str
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The budget that they share."""
+        return Budget(BudgetScope.FAMILY, self.tokens, self.cost_usd)
+
+
+def family_of(conversation: Conversation) -> Family | None:
+    """The family of a helper; None for every other conversation."""
+    if conversation.parent_id is None:
+        return None
+    left = conversation.allowance or {}
+    return Family(
+        conversation.parent_id,
+        conversation.parent_call or "",
+        tokens=left.get("tokens"),
+        cost_usd=left.get("cost_usd"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Owner:
-    """The agent and the project whose budgets a call counts against."""
+    """The agent, the project and, for a helper, the family whose budgets a call counts against."""
 
     agent_id: UUID
     project_id: UUID
+    family: Family | None = None
 
     def id_of(self, scope: BudgetScope) -> UUID:
+        if scope is BudgetScope.FAMILY:
+            assert self.family is not None
+            return self.family.parent_id
         return self.agent_id if scope is BudgetScope.AGENT_DAY else self.project_id
 
 
@@ -63,14 +96,14 @@ def reserve(budgets: Iterable[Budget], at_most: Amounts, owner: Owner) -> None:
     """
     today = usage.today()
     for budget in budgets:
-        _lock(owner.id_of(budget.scope))
+        lock(owner.id_of(budget.scope))
         used = _used(budget, owner, today)
         # guard: budget-is-asked-when-a-call-starts
         if reached := refusal(replace(budget, used=used), at_most):
             raise TurnLimitReached(reached)
 
 
-def _lock(owner_id: UUID) -> None:
+def lock(owner_id: UUID) -> None:
     """Lock the owner's row until the end of the transaction; it is made if there is none."""
     BudgetLock.objects.bulk_create([BudgetLock(owner=owner_id)], ignore_conflicts=True)
     # guard: budget-calls-wait-for-one-another
@@ -82,6 +115,15 @@ def _lock(owner_id: UUID) -> None:
 
 def _used(budget: Budget, owner: Owner, today: date) -> Amounts:
     calls = ModelCall.objects.filter(project=owner.project_id)
+    if budget.scope is BudgetScope.FAMILY:
+        assert owner.family is not None
+        # guard: budget-of-a-family-counts-all-of-it
+        of_family = calls.filter(
+            conversation__parent=owner.family.parent_id,
+            conversation__parent_call=owner.family.call_id,
+        )
+        sums = of_family.aggregate(**SUMS)
+        return Amounts(sums["tokens"], sums["dollars"])
     if budget.scope is BudgetScope.AGENT_DAY:
         return _sum(calls.filter(agent=owner.agent_id), today)
     return _used_in_month(calls, owner.project_id, today)

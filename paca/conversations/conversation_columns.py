@@ -10,7 +10,7 @@ from typing import Any
 from paca import events
 from paca.common.text import to_storable_json
 from paca.conversations.models import ConversationStatus
-from paca.conversations.models.statuses import WAITS_FOR_PEOPLE
+from paca.conversations.models.statuses import WAITS_WITHOUT_WORKER
 from paca.conversations.sql_parameters import datetime_parameter
 from paca.engine import after_turn
 from paca.events import Event
@@ -44,6 +44,7 @@ _ACTIVITY_AFTER: dict[type[Event], str] = {
     events.ApprovalSuperseded: "waiting_for_worker",
     events.QuestionAnswered: "waiting_for_worker",
     events.PlanDecided: "waiting_for_worker",
+    events.SubagentsReleased: "waiting_for_worker",
     events.ConversationPaused: "",
     events.ConversationFinished: "",
     events.ConversationFailed: "",
@@ -55,6 +56,7 @@ _ENDS_A_WAIT = (
     | events.ApprovalSuperseded
     | events.QuestionAnswered
     | events.PlanDecided
+    | events.SubagentsReleased
 )
 _GOES_ON = {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
 
@@ -202,7 +204,7 @@ def _status_changes(
     if status is ConversationStatus.WAITING:
         # The worker keeps its lease meanwhile, unless a person may take hours.
         # guard: waiting-for-a-person-has-no-lease
-        if changes["reason"] in WAITS_FOR_PEOPLE:
+        if changes["reason"] in WAITS_WITHOUT_WORKER:
             changes |= {"lease_owner": "", "lease_until": None}
         return changes
     if status is ConversationStatus.RUNNING:

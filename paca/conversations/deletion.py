@@ -24,7 +24,7 @@ from paca.conversations.models import (
     Trigger,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
-from paca.conversations.services import answers
+from paca.conversations.services import answers, helpers
 from paca.conversations.services.messages import ConversationRunning
 from paca.conversations.traces import store as traces
 from paca.projects import search_entries
@@ -40,10 +40,30 @@ def delete(
     """Delete log, title, inbox and chat at once. A worker's sweep deletes the sandbox and the files.
 
     The row, its turns and its calls stay as figures: they hold costs, and nothing that was said. ``by``
-    is None for the system. Raises what ``lock`` raises: the worker of a running turn could store neither
-    the end nor the cost of its calls.
+    is None for the system. Its helpers are deleted with it. Raises ``IsHelper`` for one of these, and what ``lock``
+    raises: the worker of a running turn could store neither the end nor the cost of its calls.
     """
+    helpers.refuse_helper(conversation)
     current = lock(conversation, if_unused_since=if_unused_since)
+    for helper in _lock_helpers(current):
+        _erase(helper, by=by)
+    _erase(current, by=by)
+    audit.record("conversation.deleted", current, by=by, project_id=current.project_id)
+    changed = {"type": "conversation.changed", "id": str(current.pk), "version": current.last_seq}
+    topic = project_topic(current.project_id)
+    transaction.on_commit(lambda: get_bus().live(topic, changed))
+
+
+def _lock_helpers(current: Conversation) -> list[Conversation]:
+    """The helpers of a locked conversation. Raises ``ConversationRunning`` if one of them still works."""
+    found = list(Conversation.objects.filter(parent=current, deleted_at=None).for_update())
+    if any(helper.status in ACTIVE_STATUSES for helper in found):
+        raise ConversationRunning
+    return found
+
+
+def _erase(current: Conversation, *, by: Member | None) -> None:
+    """Delete what was said in one locked conversation."""
     services.stop(current, by=by or audit.SYSTEM)
     ChatSession.objects.filter(conversation=current).delete()
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
@@ -62,10 +82,6 @@ def delete(
     answers.forget(current.pk)
     search_entries.remove_conversation(current.pk)
     notifications.take_back_of_conversation(current.pk)
-    audit.record("conversation.deleted", current, by=by, project_id=current.project_id)
-    changed = {"type": "conversation.changed", "id": str(current.pk), "version": current.last_seq}
-    topic = project_topic(current.project_id)
-    transaction.on_commit(lambda: get_bus().live(topic, changed))
 
 
 class NoFiles(Conflict):

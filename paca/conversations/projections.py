@@ -210,11 +210,13 @@ def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteCont
 
 def _owner(cursor: Any, context: WriteContext) -> budgets.Owner:
     cursor.execute(
-        "SELECT agent_id, project_id FROM conversations_conversation WHERE id = %s",
+        "SELECT agent_id, project_id, parent_id, parent_call FROM conversations_conversation"
+        " WHERE id = %s",
         [uuid_parameter(context.conversation_id)],
     )
-    agent_id, project_id = cursor.fetchone()
-    return budgets.Owner(UUID(str(agent_id)), UUID(str(project_id)))
+    agent_id, project_id, parent_id, call_id = cursor.fetchone()
+    family = budgets.Family(UUID(str(parent_id)), call_id) if parent_id else None
+    return budgets.Owner(UUID(str(agent_id)), UUID(str(project_id)), family)
 
 
 @_projects(events.UsageRecorded)

@@ -147,7 +147,7 @@ def _old(days: int) -> QuerySet[Conversation]:
     if not days:
         return Conversation.objects.none()
     return Conversation.objects.filter(
-        status__in=ENDED_STATUSES, deleted_at=None, last_activity_at__lt=_before(days)
+        status__in=ENDED_STATUSES, deleted_at=None, last_activity_at__lt=_before(days), parent=None
     )
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
+from paca.conversations import budgets, sandbox_queries
 from paca.conversations.models import ReadySandbox, Sandbox, SandboxState
 from paca.conversations.models.statuses import (
     SANDBOX_MOVES,
@@ -31,9 +32,13 @@ def check_move(current: SandboxState, to: SandboxState) -> None:
 def move(conversation_id: UUID, to: SandboxState, **changes: Any) -> None:
     """Move the sandbox of a conversation to a state. ``changes`` are other columns of its row.
 
-    Only ``start`` makes a row: if a sandbox without one is resumed, nothing is recorded.
+    Only ``start`` makes a row: if a sandbox without one is resumed, nothing is recorded. A helper moves nothing:
+    another one may have started the sandbox anew since, and whoever opens it next sees for itself whether it runs.
     Raises ``IllegalStatusMove``.
     """
+    # guard: helper-ends-no-sandbox-of-others
+    if sandbox_queries.owner_of(conversation_id) != conversation_id:
+        return
     check_move(_state(conversation_id), to)
     rows = Sandbox.objects.filter(conversation=conversation_id)
     if to is SandboxState.ABSENT:
@@ -45,7 +50,14 @@ def move(conversation_id: UUID, to: SandboxState, **changes: Any) -> None:
 
 
 def start(conversation_id: UUID, *, backend: str, boot_id: str, at: datetime) -> None:
-    """Record that a sandbox of the conversation has started. Raises ``IllegalStatusMove``."""
+    """Record that a sandbox of the conversation has started. Raises ``IllegalStatusMove``.
+
+    That of a helper is the sandbox of the conversation that started it.
+    """
+    owner = sandbox_queries.owner_of(conversation_id)
+    if owner != conversation_id:
+        budgets.lock(owner)  # two helpers may start it at once
+        conversation_id = owner
     current = _state(conversation_id)
     check_move(current, SandboxState.RUNNING)
     columns = {"backend": backend, "boot_id": boot_id, "last_used_at": at}

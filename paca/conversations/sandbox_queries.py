@@ -54,6 +54,12 @@ def of_conversation(conversation_id: UUID) -> QuerySet[Sandbox]:
     return Sandbox.objects.filter(conversation=conversation_id)
 
 
+def owner_of(conversation_id: UUID) -> UUID:
+    """The conversation whose sandbox this one uses: its own, or for a helper the one that started it."""
+    rows = Conversation.objects.filter(pk=conversation_id).values_list("parent", flat=True)
+    return rows.first() or conversation_id
+
+
 def with_files(conversation_id: UUID) -> Sandbox | None:
     """The conversation's sandbox, unless it has none, or a person has asked to delete its files."""
     rows = of_conversation(conversation_id).exclude(state=SandboxState.FILES_TO_DELETE)

@@ -80,14 +80,15 @@ def _index_all(conversation_id: UUID) -> None:
 
 
 def _place_of(conversation_id: UUID) -> tuple[UUID, str] | None:
-    """The project and title of a conversation; None if it is deleted."""
-    row = Conversation.objects.filter(pk=conversation_id, deleted_at=None)
+    """The project and title of a conversation; None if it is deleted, or a helper's, whose report its parent has."""
+    # guard: search-leaves-out-helpers
+    row = Conversation.objects.top_level().filter(pk=conversation_id, deleted_at=None)
     return row.values_list("project_id", "title").first()
 
 
 def rebuild() -> int:
     """Index all conversations again; gives how many there are."""
-    return _update_all(Conversation.objects.filter(deleted_at=None))
+    return _update_all(Conversation.objects.top_level().filter(deleted_at=None))
 
 
 def add_missing() -> int:
@@ -96,7 +97,7 @@ def add_missing() -> int:
     Gives how many these are.
     """
     entries = SearchEntry.objects.filter(kind=SearchKind.CONVERSATION, object_id=OuterRef("pk"))
-    return _update_all(Conversation.objects.filter(~Exists(entries), deleted_at=None))
+    return _update_all(Conversation.objects.top_level().filter(~Exists(entries), deleted_at=None))
 
 
 def _update_all(conversations: QuerySet[Conversation]) -> int:

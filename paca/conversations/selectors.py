@@ -90,7 +90,7 @@ def find(
     ``task`` is the number of a task. Raises ``NotFound`` if the project has no such task, or never had
     this ``agent``; a retired one it had.
     """
-    rows = Conversation.objects.for_project(project).select_related("agent")
+    rows = Conversation.objects.for_project(project).top_level().select_related("agent")
     if archived is not None:
         rows = rows.filter(archived_at__isnull=not archived)
     if task is not None:

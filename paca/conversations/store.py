@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from paca import events
 from paca.bus import get_bus
 from paca.bus.base import CommittedBatch, conversation_topic, project_topic
 from paca.common.errors import NotFound, PacaError
-from paca.common.frames import StoredEvent
+from paca.common.frames import StoredEvent, live_frame
 from paca.common.text import to_storable_json
 from paca.conversations import (
     background_rows,
@@ -88,7 +89,7 @@ def append(
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         entries = background_rows.settle(conversation_id, entries)
         new_events = tuple(entry for entry in entries if isinstance(entry, Event))
-        last_seq, turn, epoch, project_id, status, *subject = _advance_row(
+        last_seq, turn, epoch, project_id, status, parent, *subject = _advance_row(
             cursor, conversation_id, new_events, lease, now
         )
         first_seq = last_seq - len(new_events) + 1
@@ -105,6 +106,9 @@ def append(
         transaction.on_commit(
             lambda: _announce(conversation_id, project, new_events, last_seq, batch, subject)
         )
+        if parent:
+            tell = partial(_tell_parent, UUID(str(parent)), conversation_id, new_events, batch)
+            transaction.on_commit(partial(tell, last_seq))
     return AppendResult(new_events, first_seq, last_seq, now)
 
 
@@ -157,6 +161,31 @@ def _announce(
         bus.live(project_topic(project_id), {**summary, **about, **state})
 
 
+def _tell_parent(
+    parent_id: UUID,
+    conversation_id: UUID,
+    new_events: Sequence[Event],
+    batch: CommittedBatch,
+    last_seq: int,
+) -> None:
+    """Tell the viewers of the conversation that started this helper what it does now."""
+    state = conversation_columns.state_after(new_events)
+    calls = [event for event in new_events if isinstance(event, events.ToolCalled)]
+    spent = any(isinstance(event, events.UsageRecorded) for event in new_events)
+    if not state and not calls and not spent:
+        return
+    progressed = events.SubagentProgressed(
+        subagent_id=str(conversation_id),
+        status=batch.status,
+        activity=state.get("activity", ""),
+        tool=calls[-1].tool if calls else "",
+        subject=calls[-1].subject if calls else "",
+        seq=last_seq,
+    )
+    frame = live_frame(progressed, at=timezone.now(), source=f"subagent:{conversation_id}")
+    get_bus().live(conversation_topic(parent_id), frame)
+
+
 def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
     """Claim every new message for this turn. Gives the ids of the triggers, the oldest first."""
     before = statuses_before(TriggerState.CLAIMED, TRIGGER_MOVES)
@@ -187,8 +216,8 @@ def _advance_row(
 ) -> tuple[Any, ...]:
     """Reserve the next numbers and update the conversation's row. Its lock puts all writers in order.
 
-    Gives the last number, the turn, the epoch, the project's id, the new status, and the ids of task and
-    doc.
+    Gives the last number, the turn, the epoch, the project's id, the new status, and the ids of the conversation that
+    started it as a helper, of task and doc.
     """
     columns, values = conversation_columns.assignments(new_events, now, leased=lease is not None)
     where, keys = "id = %s AND deleted_at IS NULL", [uuid_parameter(conversation_id)]
@@ -201,7 +230,7 @@ def _advance_row(
     try:
         cursor.execute(
             f"UPDATE conversations_conversation SET {assignments} WHERE {where}"  # noqa: S608 - fixed names
-            " RETURNING next_seq, turn_number, lease_epoch, project_id, status, task_id, doc_id",
+            " RETURNING next_seq, turn_number, lease_epoch, project_id, status, parent_id, task_id, doc_id",
             [len(new_events), *values, *keys],
         )
         row = cursor.fetchone()
@@ -300,7 +329,9 @@ _FROM_AGENTS = (
 
 
 def source_of(event: Event) -> str:
-    """Who speaks in this event: user, agent or system."""
+    """Who speaks in this event: user, agent, system, or a helper by its id."""
+    if isinstance(event, events.SubagentStarted | events.SubagentFinished):
+        return f"subagent:{event.subagent_id}"
     if isinstance(event, _FROM_PEOPLE):
         return "user"
     return "agent" if isinstance(event, _FROM_AGENTS) else "system"

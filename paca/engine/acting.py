@@ -125,6 +125,7 @@ async def _ask_policy(
             decisions=services.log.progress.decisions,
             toolbox=turn.toolbox,
             plan=services.log.progress.plan,
+            helpers=services.log.progress.helpers,
         )
         if verdict.request is not None:
             raise PersonNeeded(verdict.request)

@@ -11,12 +11,15 @@ class BudgetScope(StrEnum):
 
     TURN = "turn"
     CONVERSATION = "conversation"
+    FAMILY = "family"
     AGENT_DAY = "agent_day"
     PROJECT_MONTH = "project_month"
 
 
 # All conversations of an agent or a project use these together.
 SHARED = (BudgetScope.AGENT_DAY, BudgetScope.PROJECT_MONTH)
+# Several conversations use these together: also what the helpers of one call may take of their conversation's budget.
+POOLED = (BudgetScope.FAMILY, *SHARED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from paca import events
 from paca.engine import promised_work
 from paca.engine.approvals.decisions import Decisions
 from paca.engine.approvals.plans import PlanState
-from paca.engine.budgets import NOTHING, SHARED, Amounts, Budget, BudgetScope
+from paca.engine.budgets import NOTHING, POOLED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
+from paca.engine.helpers.state import HelperState
 from paca.engine.loop_guard import LoopGuard
 from paca.engine.model_state import ModelState
 from paca.engine.reminders import Reminders
@@ -98,6 +100,7 @@ class TurnProgress:
     loop_guard: LoopGuard = LoopGuard()
     compaction: CompactionState = CompactionState()
     decisions: Decisions = Decisions()
+    helpers: HelperState = HelperState()
     plan: PlanState = PlanState()
     models: ModelState = ModelState()
     reminders: Reminders = Reminders()
@@ -109,12 +112,12 @@ class TurnProgress:
         counted, guard = self._count(event), self.loop_guard.advance(event)
         compaction, decisions = self.compaction.advance(event, seq), self.decisions.advance(event)
         models, plan = self.models.advance(event, seq), self.plan.advance(event)
-        reminders = counted.reminders.advance(event)
+        reminders, helpers = counted.reminders.advance(event), self.helpers.advance(event)
         # A copy costs as much as the rest, and most events change none of them.
         same = guard is counted.loop_guard and compaction is counted.compaction
         background = self.background.advance(event)
         same = same and plan is counted.plan and models is counted.models
-        same = same and background is counted.background
+        same = same and background is counted.background and helpers is counted.helpers
         if same and decisions is counted.decisions and reminders is counted.reminders:
             return counted
         return replace(
@@ -122,6 +125,7 @@ class TurnProgress:
             loop_guard=guard,
             compaction=compaction,
             decisions=decisions,
+            helpers=helpers,
             plan=plan,
             models=models,
             reminders=reminders,
@@ -143,6 +147,8 @@ class TurnProgress:
                     of_turn=turn,
                     title_settled=self.title_settled or event.purpose == "title",
                 )
+            case events.SubagentFinished(usage=usage):
+                return self._add_helper(usage)
             case events.TitleChanged(by=by, model=model) if by or model:
                 return replace(self, title_settled=True)
             case events.MessageReceived(trigger=trigger):
@@ -153,6 +159,18 @@ class TurnProgress:
             case events.LimitNeared() | events.LimitReached() | events.GuardNoticed():
                 return self._notice(event)
         return self
+
+    def _add_helper(self, usage: dict[str, Any]) -> TurnProgress:
+        """Count what a helper has used: it comes out of the budget of its conversation."""
+        # guard: budget-counts-helpers
+        tokens, dollars = usage.get("tokens") or 0, usage.get("cost_usd") or 0.0
+        turn = Amounts(self.of_turn.tokens + tokens, self.of_turn.cost_usd + dollars)
+        return replace(
+            self,
+            tokens=self.tokens + tokens,
+            cost_usd=self.cost_usd + dollars,
+            of_turn=turn,
+        )
 
     def _notice(self, event: _Notice) -> TurnProgress:
         if isinstance(event, events.LimitNeared):
@@ -219,13 +237,15 @@ class ReachedLimit:
     @property
     def is_shared(self) -> bool:
         """Whether it is a budget of the agent or the project, which Continue does not give again."""
-        return self.budget in SHARED
+        return self.budget in POOLED
 
     @property
     def detail(self) -> str:
         """What people read about the pause: the budget with its figures, and how the work goes on."""
         if self.budget == BudgetScope.AGENT_DAY:
             return f"The agent {self._figures} for today. The next day begins at midnight UTC."
+        if self.budget == BudgetScope.FAMILY:
+            return f"The conversation that started this helper {self._figures}."
         if self.budget == BudgetScope.PROJECT_MONTH:
             return f"The project {self._figures} for this month. The next month begins at midnight UTC."
         for_turn = " for one turn" if self.budget == BudgetScope.TURN else ""
@@ -270,7 +290,7 @@ def refusal(budget: Budget, call: Amounts) -> ReachedLimit | None:
     """
     used = budget.used
     # guard: engine-first-call-of-a-portion
-    if budget.scope not in SHARED:
+    if budget.scope not in POOLED:
         # A portion of dollars begins anew while the tokens go on counting, and the other way round.
         call = Amounts(call.tokens * bool(used.tokens), call.cost_usd * bool(used.cost_usd))
     reason = budget.refuses(call)

@@ -14,6 +14,7 @@ from paca.engine.approvals.policy import ApprovalPolicy
 from paca.engine.budgets import NOTHING, Amounts, Budget
 from paca.engine.call_traces import CallTraces, NoCallTraces
 from paca.engine.context.history import History
+from paca.engine.helpers.requests import HelpersRequested
 from paca.engine.limits import TurnLimits, TurnProgress
 from paca.engine.llm.base import LLM
 from paca.engine.llm.http_pool import TimeLimits
@@ -166,7 +167,7 @@ class TurnOutcome:
     budget: str = ""
     used: float | None = None
     raised_by: tuple[str, ...] = ()
-    request: PersonRequested | None = None
+    request: PersonRequested | HelpersRequested | None = None
 
 
 def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:

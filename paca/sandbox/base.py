@@ -52,7 +52,8 @@ class SandboxSpec:
     sandbox is paused for a while before it is ended. ``reset_files``: an earlier sandbox and its files are
     removed first. ``volume``: the Docker volume of the files, if its name does not follow from the
     conversation. ``read_files`` gives the files that a new sandbox gets below /skills, where no command can
-    change them; None if it gets none. ``files``: those files, once a backend has read them.
+    change them; None if it gets none. ``files``: those files, once a backend has read them. ``session``: the
+    helper that uses the sandbox of this conversation beside others; empty for the conversation itself.
     """
 
     conversation_id: UUID
@@ -65,6 +66,7 @@ class SandboxSpec:
     volume: str = ""
     read_files: ReadFiles | None = None
     files: tuple[SandboxFile, ...] = ()
+    session: str = ""
 
     @property
     def environment(self) -> dict[str, str]:

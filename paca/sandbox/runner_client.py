@@ -11,7 +11,7 @@ from typing import Any
 from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.engine.workspace import Superseded
-from paca.sandbox.runner import PROTOCOL, PROTOCOL_KEY, UNATTENDED_SECONDS_KEY
+from paca.sandbox.runner import PROTOCOL, PROTOCOL_KEY, SESSION_KEY, UNATTENDED_SECONDS_KEY
 from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, FrameParser, encode
 
 ERRORS_BY_CODE: dict[str, type[PacaError]] = {
@@ -73,23 +73,35 @@ class Attachment(asyncio.Protocol):
         epoch: int,
         seconds: float,
         unattended_seconds: float | None = None,
+        session: str = "",
     ) -> "Attachment":
         """Attach over a connected socket. Raises ``Superseded``, ``SandboxGone`` or ``TimeoutError``."""
         _, attachment = await asyncio.get_running_loop().create_connection(cls, sock=connected)
-        await attachment.attach(epoch=epoch, seconds=seconds, unattended_seconds=unattended_seconds)
+        await attachment.attach(
+            epoch=epoch, seconds=seconds, unattended_seconds=unattended_seconds, session=session
+        )
         return attachment
 
     async def attach(
-        self, *, epoch: int, seconds: float, unattended_seconds: float | None = None
+        self,
+        *,
+        epoch: int,
+        seconds: float,
+        unattended_seconds: float | None = None,
+        session: str = "",
     ) -> None:
-        """Become the only worker that the runner answers.
+        """Become the only worker that the runner answers in this ``session``.
 
         Without a worker for ``unattended_seconds`` the runner ends; None leaves its current value.
         Raises ``Superseded``, ``SandboxGone`` or ``TimeoutError``.
         """
         try:
             async with asyncio.timeout(seconds):
-                fields = {UNATTENDED_SECONDS_KEY: unattended_seconds, PROTOCOL_KEY: PROTOCOL}
+                fields: dict[str, Any] = {
+                    UNATTENDED_SECONDS_KEY: unattended_seconds,
+                    PROTOCOL_KEY: PROTOCOL,
+                }
+                fields |= {SESSION_KEY: session} if session else {}
                 welcome = await self.request("attach", epoch=epoch, **fields)
         except BaseException:
             self.close()

@@ -43,7 +43,7 @@ class AgentRow:
 
 def active_conversations(project: Project) -> QuerySet[Conversation]:
     """Queued, running and waiting conversations, newest first."""
-    found = Conversation.objects.for_project(project).filter(status__in=SHOWN_STATUSES)
+    found = Conversation.objects.for_project(project).top_level().filter(status__in=SHOWN_STATUSES)
     return found.select_related("agent").with_agent_load().newest_first()[:MAX_ACTIVE_SHOWN]
 
 
@@ -59,7 +59,7 @@ def agent_rows(project: Project, found: QuerySet[Agent]) -> list[AgentRow]:
     counted = mine.values("agent").annotate(n=Count("pk")).values("n")
     shown = list(found.annotate(conversation_count=Coalesce(Subquery(counted), 0)))
     current: dict[Any, list[Conversation]] = defaultdict(list)
-    active = Conversation.objects.for_project(project).filter(status__in=SHOWN_STATUSES)
+    active = Conversation.objects.for_project(project).top_level().filter(status__in=SHOWN_STATUSES)
     if len(shown) <= MAX_AGENTS_NAMED:
         active = active.filter(agent__in=[agent.pk for agent in shown])
     for conversation in active.select_related("agent").with_agent_load().newest_first():

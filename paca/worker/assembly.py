@@ -17,7 +17,7 @@ from paca.agents import prompts
 from paca.agents.models import Agent
 from paca.agents.toolbox import installed_tools
 from paca.common.prepared_queries import Parameter, Select
-from paca.conversations import event_log, memory_lists
+from paca.conversations import budgets, event_log, memory_lists, sandbox_queries
 from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
@@ -44,6 +44,7 @@ UNATTENDED = (
     TriggerType.COMMENT_MENTION,
     TriggerType.EXECUTE,
     TriggerType.CHECK_IN,
+    TriggerType.HELPER,
 )
 
 
@@ -74,6 +75,8 @@ class AssembledTurn:
     read_only: bool = False  # whether tools that change something are off
     remembers: bool = True  # whether the agent may note something for later conversations
     remembers_at_end: bool = False  # whether its model is asked after a turn what is worth keeping
+    most_helpers: int = 0  # of one call; 0: it has no tool for them
+    family: budgets.Family | None = None  # of a helper: what it shares with the others of its call
 
 
 def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
@@ -86,7 +89,7 @@ def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
 _CONVERSATION_COLUMNS = _columns(
     Conversation,
     *("id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number", "tracing"),
-    "read_only",
+    *("read_only", "parent_id", "parent_call", "allowance", "helper_kind"),
 )
 _PROJECT_COLUMNS = _columns(Project, "id", "name", "memory", *PROJECT_COLUMNS)
 _SANDBOX_COLUMNS = _columns(
@@ -106,6 +109,7 @@ _AGENT_COLUMNS = _columns(
     *AGENT_COLUMNS,
     "approval",
     "tracing",
+    "limit_helpers",
     *("verification", "verification_prompt", "hint"),
     *("memory", "remember_at_end"),
 )
@@ -164,6 +168,8 @@ def assemble_turn(
     conversation, agent, sandbox = rows.conversation, rows.agent, rows.sandbox
     if cached.history.seq > conversation.last_seq:
         cached = CachedHistory()  # the database is an older copy of what this worker has seen
+    if conversation.parent_id is not None:
+        sandbox = sandbox_queries.of_conversation(conversation.parent_id).first()
     spec = _sandbox_spec(conversation, agent, sandbox)
     skills = prompts.read_skills(agent.pk)
     memory = memory_lists.for_prompt(agent, rows.project, until=turn_started_at)
@@ -182,7 +188,9 @@ def assemble_turn(
         tools=agent.tools,
         read_only=conversation.reads_only,
         remembers=agent.memory != MemoryPolicy.OFF,
-        remembers_at_end=_remembers_at_end(conversation, agent),
+        remembers_at_end=not conversation.parent_id and _remembers_at_end(conversation, agent),
+        most_helpers=0 if conversation.parent_id else agent.limit_helpers,
+        family=budgets.family_of(conversation),
         is_traced=settings.TRACING
         and (agent.tracing if conversation.tracing is None else conversation.tracing),
     )
@@ -207,7 +215,7 @@ def _profile(
     )
     return AgentProfile(
         name=agent.name,
-        **model_profiles.model_fields(agent.model, agent.base_url, agent.parameters),
+        **_model_fields(rows),
         demo=agent.is_demo,
         unattended=rows.conversation.trigger_type in UNATTENDED,
         text_tool_calls=agent.text_tool_calls,
@@ -220,14 +228,14 @@ def _profile(
                 memory=format_memory(memory, window=window),
             )
         ),
-        limits=limits_of(agent, rows.project),
+        limits=limits_of(agent, rows.project, budgets.family_of(rows.conversation)),
         approval=agent.approval,
         verification=agent.verification,
         verification_prompt=agent.verification_prompt,
         hint=agent.hint,
         compact_at=settings.CONTEXT_COMPACT_AT,
         compaction_model=model_profiles.compaction_model(agent, agent.model),
-        title_model=model_profiles.title_model(agent),
+        title_model="" if rows.conversation.parent_id else model_profiles.title_model(agent),
         fallback_model=agent.fallback_model,
         retries=settings.LLM_MAX_RETRIES,
         command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,
@@ -235,6 +243,15 @@ def _profile(
         sandbox_memory_mib=spec.limits.memory_mib,
         sandbox_workspace_mib=spec.limits.workspace_mib,
     )
+
+
+def _model_fields(rows: ConversationRows) -> dict[str, Any]:
+    """The fields of the profile that follow from the model: the agent's own, or the one for its helpers."""
+    agent = rows.agent
+    if rows.conversation.parent_id is not None and (model := model_profiles.helper_model(agent)):
+        kept = own_parameters.without_window(agent.parameters)
+        return model_profiles.model_fields(model, agent.base_url, kept)
+    return model_profiles.model_fields(agent.model, agent.base_url, agent.parameters)
 
 
 def default_sandbox_spec() -> SandboxSpec:
@@ -249,7 +266,7 @@ def _sandbox_spec(conversation: Conversation, agent: Agent, row: Sandbox | None)
         cpus=float(agent.sandbox_cpus or settings.SANDBOX_CPUS),
     )
     return SandboxSpec(
-        conversation.pk,
+        conversation.parent_id or conversation.pk,
         limits,
         row.backend if row else "",
         agent.git_name,
@@ -257,4 +274,5 @@ def _sandbox_spec(conversation: Conversation, agent: Agent, row: Sandbox | None)
         persistent=agent.sandbox_life == Agent.SandboxLife.PERSISTENT,
         reset_files=row is not None and row.state == SandboxState.FILES_TO_DELETE,
         volume=row.volume if row else "",
+        session=conversation.pk.hex if conversation.parent_id else "",
     )

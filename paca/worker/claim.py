@@ -34,6 +34,7 @@ from paca.conversations.models import (
     ControlCommand,
     Conversation,
     ConversationStatus,
+    Event,
     ModelCall,
     ModelCallStatus,
     PendingKind,
@@ -48,9 +49,10 @@ from paca.conversations.models import (
 from paca.conversations.models.statuses import (
     ACTIVE_STATUSES,
     MODEL_CALL_MOVES,
+    WAITS_FOR_HELPERS,
     statuses_before,
 )
-from paca.conversations.services import stop_agent_conversations
+from paca.conversations.services import helpers, stop_agent_conversations
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine import after_turn
@@ -68,6 +70,15 @@ from paca.worker.turn_end import (
 
 logger = logging.getLogger(__name__)
 
+RELEASED = events.SubagentsReleased.type
+ENDS_OF_WAITS = (
+    events.ApprovalGiven.type,
+    events.ApprovalExpired.type,
+    events.ApprovalSuperseded.type,
+    events.QuestionAnswered.type,
+    events.PlanDecided.type,
+    RELEASED,
+)
 MAX_CANDIDATES = 50
 WAITS_FOR_WORKER = "waiting_for_worker"  # an activity
 MAX_LOST_WORKERS = 3
@@ -265,7 +276,10 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
 
 
 def _waited_for(lease: Lease) -> str:
-    """What the turn has waited for: question, or approval, which a plan waits for too."""
+    """What the turn has waited for: helpers, question, or approval, which a plan waits for too."""
+    newest = Event.objects.filter(conversation=lease.conversation_id, type__in=ENDS_OF_WAITS)
+    if newest.order_by("-seq").values_list("type", flat=True).first() == RELEASED:
+        return WAITS_FOR_HELPERS
     ended = PersonRequest.objects.filter(conversation=lease.conversation_id)
     kind = ended.order_by("-decided_at").values_list("kind", flat=True).first()
     return "question" if kind == RequestKind.QUESTION else "approval"
@@ -335,6 +349,8 @@ def _park(conversation: Conversation, lease: Lease) -> None:
         status = "paused" if commands.stop is None else "stopped"
         publish(lease.conversation_id, number, TurnOutcome(status, "parked"), goes_on=False)
     store.append(lease.conversation_id, last, lease=lease)
+    if conversation.parent_id is not None:
+        helpers.settle_soon(conversation.parent_id)
     # A message after a stop is a new request. One before the pause waits until a person tries again.
     # guard: worker-parked-stop-leaves-newer-messages
     if commands.stop is not None and waiting_messages(lease.conversation_id).exists():

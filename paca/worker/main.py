@@ -17,7 +17,7 @@ from paca.bus.base import ConversationSignal, Hint, HintsLost, Signal, TriggerDu
 from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
 from paca.conversations import services
-from paca.conversations.services import delivery, person_requests
+from paca.conversations.services import delivery, helpers, person_requests
 from paca.conversations.store import Lease
 from paca.engine.llm import registry
 from paca.engine.llm.http_pool import close_connections
@@ -313,6 +313,7 @@ def sweep_projects() -> int:
     delivered = delivery.deliver_due()
     services.stop_conversations_of_deleted()
     person_requests.expire_due()
+    helpers.settle_due()
     return delivered
 
 

@@ -97,6 +97,15 @@ def title_model(agent: Agent) -> str:
     return chosen
 
 
+def helper_model(agent: Agent) -> str:
+    """The model of its helpers; empty if they have its own. It gets the agent's key, so it is of the same provider."""
+    chosen: str = agent.parameters.get(own_parameters.HELPER_MODEL) or ""
+    # guard: helper-model-of-the-same-provider
+    if chosen.partition("/")[0] != agent.model.partition("/")[0]:
+        return ""
+    return chosen
+
+
 def time_limits(*, own_server: bool) -> TimeLimits:
     """The time limits of the installation for one attempt of a model, in seconds."""
     first, gap, total = settings.LOCAL_LLM_SECONDS if own_server else settings.LLM_SECONDS

@@ -13,7 +13,7 @@ from paca.agents.models import AgentStatus
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.models.inbox import TriggerQuerySet
-from paca.conversations.services import answers
+from paca.conversations.services import answers, helpers
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
@@ -52,9 +52,11 @@ def end_turn(
     """
     conversation_id = lease.conversation_id
     store.append(conversation_id, *pending, lease=lease)
-    number, task_id, doc_id = Conversation.objects.values_list(
-        "turn_number", "task_id", "doc_id"
+    number, task_id, doc_id, parent_id = Conversation.objects.values_list(
+        "turn_number", "task_id", "doc_id", "parent_id"
     ).get(pk=conversation_id)
+    if parent_id is not None:
+        helpers.settle_soon(parent_id)
     commands = take_commands(conversation_id)
     if command_seq is None and outcome.status == "paused":
         command_seq = _end_of_paused_messages(outcome, commands)

@@ -28,18 +28,24 @@ _LIMITS = Select(
 )
 
 
-def limits_of(agent: Agent, project: Project) -> TurnLimits:
+def limits_of(agent: Agent, project: Project, family: budgets.Family | None = None) -> TurnLimits:
     """The limits by these rows, without what is used of the shared budgets: the loop reads that before each call."""
     return _limits(
         *(getattr(agent, name) for name in AGENT_COLUMNS),
         *(getattr(project, name) for name in PROJECT_COLUMNS),
+        family=family,
     )
 
 
-def read_limits(agent_id: UUID) -> TurnLimits:
-    """The limits of the agent and its project as they are now, with what is used of the shared budgets."""
+def read_limits(agent_id: UUID, family: budgets.Family | None = None) -> TurnLimits:
+    """The limits of the agent and its project as they are now, with what is used of the shared budgets.
+
+    A helper has what is left to its ``family`` in place of the budgets of a turn and a conversation.
+    """
     [(*row, project_id)] = _LIMITS.rows(id=agent_id)
-    return _limits(*row, owner=budgets.Owner(agent_id, UUID(str(project_id))))
+    return _limits(
+        *row, family=family, owner=budgets.Owner(agent_id, UUID(str(project_id)), family)
+    )
 
 
 def _limits(
@@ -54,11 +60,16 @@ def _limits(
     month_tokens: int | None,
     month_cost_usd: Decimal | None,
     *,
+    family: budgets.Family | None = None,
     owner: budgets.Owner | None = None,
 ) -> TurnLimits:
     day = Budget(BudgetScope.AGENT_DAY, day_tokens, _dollars(day_cost_usd))
     month = Budget(BudgetScope.PROJECT_MONTH, month_tokens, _dollars(month_cost_usd))
-    shared = tuple(budget for budget in (day, month) if budget)
+    pool = () if family is None else (family.budget,)
+    shared = tuple(budget for budget in (*pool, day, month) if budget)
+    if family is not None:
+        # guard: helper-has-no-budget-of-its-own
+        tokens = cost_usd = turn_tokens = turn_cost_usd = None
     return TurnLimits(
         steps=steps or settings.AGENT_MAX_STEPS,
         tokens=tokens,

@@ -19,7 +19,6 @@ from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
 from paca.conversations.store import Fenced, Lease
-from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.call_traces import NoCallTraces
 from paca.engine.loop import run_until_done
 from paca.engine.mcp.group import ServerGroup
@@ -38,7 +37,7 @@ from paca.engine.turn import (
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
-from paca.worker import claim, person_wait, run_errors, turn_end
+from paca.worker import claim, run_errors, turn_end, turn_waits
 from paca.worker.after_turn import AnsweredTurn
 from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
@@ -202,7 +201,8 @@ class ConversationRun:
             manager=self._resources.sandbox_manager,
             log=log,
             database=database,
-            warm_pool=self._resources.warm_pool,
+            # A helper uses the sandbox of another conversation.
+            warm_pool=None if turn.sandbox.session else self._resources.warm_pool,
             lend_slot=self._lend_slot,
         )
         servers = ServerGroup(self._mcp_servers, sandbox.workspace)
@@ -249,6 +249,8 @@ class ConversationRun:
                     chosen=turn.tools,
                     window=window_of(turn.profile, log.progress),
                     read_only=turn.read_only,
+                    helpers=turn.most_helpers,
+                    is_helper=turn.family is not None,
                     of_servers=servers.tools(),
                 )
 
@@ -257,7 +259,8 @@ class ConversationRun:
                 new_toolbox(),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds()
-                + log.progress.decisions.waited_seconds,
+                + log.progress.decisions.waited_seconds
+                + log.progress.helpers.waited_seconds,
                 seen_files=log.seen_files,
                 key_owner=turn.models.key_owner,
             )
@@ -290,7 +293,7 @@ class ConversationRun:
                 sandbox,
                 opened.llm,
                 FullOutputStore(database),
-                functools.partial(database.call, read_limits, agent_id),
+                functools.partial(database.call, read_limits, agent_id, turn.family),
                 self._lend_slot,
                 compaction_llm=opened.compaction_llm,
                 open_tasks=functools.partial(read_open_tasks, self._project_access),
@@ -339,8 +342,12 @@ class ConversationRun:
             outcome = TurnOutcome("stopped", request.reason if stopped else "interrupted")
             by, command_seq = request.by, request.seq
         if outcome.request is not None:
-            await self._begin_wait(outcome.request, log)
-            return False
+            paused_by = await turn_waits.begin(
+                outcome.request, active, log, sandbox, database=self._resources.database
+            )
+            if paused_by is None:
+                return False
+            outcome, by = turn_waits.PAUSED, paused_by
         follows = await self._resources.database.call(
             turn_end.end_turn,
             self.lease,
@@ -368,15 +375,6 @@ class ConversationRun:
             self._start_next_turn()
             await log.catch_up()
         return follows
-
-    async def _begin_wait(self, request: PersonRequested, log: RunLog) -> None:
-        """Let the turn wait for a person, without this worker."""
-        await self._resources.database.call(
-            person_wait.begin, self.lease, log.take_pending(), request
-        )
-        logger.info(
-            "turn waits for people", extra={"call": request.call_id, "request": request.type}
-        )
 
     def _start_next_turn(self) -> None:
         """Forget the requests of the turn that ended. Commands still in the inbox are read again."""

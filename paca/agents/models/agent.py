@@ -32,6 +32,7 @@ from paca.agents.models.choices import (
 )
 from paca.agents.models.tags import TagsField, check_tags
 from paca.common.models import BaseModel
+from paca.engine.helpers.requests import DEFAULT_HELPERS, MAX_HELPERS
 from paca.projects.models import MemoryPolicy, Project
 
 
@@ -179,6 +180,13 @@ class Agent(BaseModel):
         default=5,
         validators=[MinValueValidator(1), MaxValueValidator(10)],
         help_text="The number of conversations it works in at the same time. Others wait.",
+    )
+
+    limit_helpers = models.PositiveSmallIntegerField(
+        default=DEFAULT_HELPERS,
+        db_default=DEFAULT_HELPERS,
+        validators=[MaxValueValidator(MAX_HELPERS)],
+        help_text="Helpers that it may start with one call. 0: no tool for helpers.",
     )
 
     sandbox_memory_mib = models.PositiveIntegerField(

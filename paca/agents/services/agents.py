@@ -49,6 +49,7 @@ SETTINGS = frozenset(
         "limit_day_tokens",
         "limit_day_cost_usd",
         "limit_concurrent",
+        "limit_helpers",
         "sandbox_memory_mib",
         "sandbox_cpus",
         "sandbox_life",

@@ -3,11 +3,11 @@
 from paca.conversations.models.background import BackgroundCommand, BackgroundCommandState
 from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
+from paca.conversations.models.chat_session import ChatSession
 from paca.conversations.models.check_ins import CheckIn, CheckInOutcome, CheckInRun, SkipReason
 from paca.conversations.models.conversation import (
     COMMENTED_TYPES,
     REPORTED_TYPES,
-    ChatSession,
     Conversation,
     TriggerType,
     Turn,

@@ -1,4 +1,4 @@
-"""The tables of conversations, their turns and chat sessions."""
+"""The tables of conversations and their turns."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
 
 from paca.common.models import BaseModel
 from paca.conversations.models.statuses import (
     ACTIVE_STATUSES,
+    WAITS_FOR_HELPERS,
     WAITS_FOR_PEOPLE,
+    WAITS_WITHOUT_WORKER,
     ConversationStatus,
     TurnStatus,
 )
+from paca.engine.helpers.kinds import HelperKind
 from paca.engine.llm.base import COST_DIGITS
 from paca.projects.models import Comment, Doc, Member, Project, Task
 
@@ -30,6 +33,7 @@ class TriggerType(models.TextChoices):
     DESCRIPTION_WRITE = "description_write"
     EXECUTE = "execute"
     CHECK_IN = "check_in"
+    HELPER = "helper"
 
 
 # The final answer to one of these becomes a comment. An agent has one conversation for all of them
@@ -60,6 +64,11 @@ def waits_for_person(prefix: str = "") -> Q:
     return Q(**{f"{prefix}{name}": value for name, value in facts.items()})
 
 
+def waits_without_worker() -> Q:
+    """The condition that a conversation waits for a person or for its helpers. It has no lease and no place."""
+    return Q(status=ConversationStatus.WAITING, reason__in=WAITS_WITHOUT_WORKER)
+
+
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     """Queries of conversations."""
 
@@ -68,10 +77,16 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(project=project, deleted_at__isnull=True)
 
     def active_of(self, agent: Any) -> ConversationQuerySet:
-        """The conversations of an agent that count for its limit: one that waits for a person leaves its place."""
+        """The conversations of an agent that count for its limit: one that waits for a person or its helpers leaves
+        its place."""
         found = self.filter(agent=agent, status__in=ACTIVE_STATUSES)
         # guard: waiting-for-a-person-leaves-its-place
-        return found.exclude(waits_for_person())
+        return found.exclude(waits_without_worker())
+
+    def top_level(self) -> ConversationQuerySet:
+        """Without the conversations of helpers, which lists show as parts of the one that started them."""
+        # guard: lists-leave-out-helpers
+        return self.filter(parent=None)
 
     def with_agent_load(self) -> ConversationQuerySet:
         """Each with ``agent_load``: the number of active conversations of its agent."""
@@ -95,13 +110,19 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
     def claimable(self) -> ConversationQuerySet:
         """Conversations that are queued, or whose worker no longer renews its lease.
 
-        One that waits for a person is not: the decision makes it a running one again.
+        One that waits for a person or its helpers is not: the end of the wait makes it a running one again. A helper
+        does not begin while the conversation that started it is paused.
         """
         found = self.unleased().filter(
             status__in=(ConversationStatus.QUEUED, *ACTIVE_STATUSES), deleted_at__isnull=True
         )
+        # guard: helper-of-a-paused-conversation-does-not-begin
+        paused = Conversation.objects.filter(
+            pk=OuterRef("parent"), status=ConversationStatus.PAUSED
+        )
+        found = found.exclude(Q(status=ConversationStatus.QUEUED) & Exists(paused.order_by()))
         # guard: waiting-for-a-person-is-not-claimed
-        return found.exclude(waits_for_person())
+        return found.exclude(waits_without_worker())
 
 
 class Conversation(BaseModel):
@@ -135,6 +156,23 @@ class Conversation(BaseModel):
     forked_from = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="forks"
     )
+    # The conversation that started this one as its helper, the call that did, and the piece of work of that call.
+    parent = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="children"
+    )
+    # Null where there is none: SQLite would copy the table for a default.
+    parent_call = models.CharField(max_length=64, null=True, editable=False)  # noqa: DJ001
+    piece = models.PositiveSmallIntegerField(null=True, editable=False)
+    helper_kind = models.CharField(  # noqa: DJ001
+        max_length=20,
+        null=True,
+        editable=False,
+        choices=[(kind.value, kind.value) for kind in HelperKind],
+    )
+    # What the helpers of one call may take together: ``tokens`` and ``cost_usd``; null is no limit.
+    allowance = models.JSONField(null=True, editable=False)
+    # When its end was told to the conversation that started it.
+    settled_at = models.DateTimeField(null=True, editable=False)
     title = models.CharField(max_length=200, blank=True)
     status = models.CharField(
         max_length=10, choices=ConversationStatus.choices, default=ConversationStatus.QUEUED
@@ -198,11 +236,21 @@ class Conversation(BaseModel):
             # Every claim counts the active conversations of an agent, however many have ended.
             models.Index(fields=["agent", "status"], name="conversation_of_agent"),
             models.Index(fields=["status", "reason", "deleted_at"], name="conversation_state"),
+            models.Index(
+                fields=["status"],
+                name="conversation_unsettled",
+                condition=Q(parent__isnull=False, settled_at__isnull=True),
+            ),
         ]
         constraints = [
             models.CheckConstraint(
                 name="conversation_status_is_known",
                 condition=Q(status__in=ConversationStatus.values),
+            ),
+            models.UniqueConstraint(
+                fields=["parent", "parent_call", "piece"],
+                condition=Q(parent__isnull=False),
+                name="piece_of_work_has_one_helper",
             ),
             models.CheckConstraint(
                 name="conversation_seq_starts_at_one", condition=Q(next_seq__gte=1)
@@ -246,9 +294,10 @@ class Conversation(BaseModel):
 
     @property
     def reads_only(self) -> bool:
-        """Whether its agent has read-only tools. A check-in that does not say otherwise changes nothing."""
+        """Whether its agent has read-only tools. A check-in or helper that does not say otherwise changes nothing."""
         # guard: check-in-reads-only
-        return self.trigger_type == TriggerType.CHECK_IN and self.read_only is not False
+        is_bounded = self.trigger_type in (TriggerType.CHECK_IN, TriggerType.HELPER)
+        return is_bounded and self.read_only is not False
 
     @property
     def is_traced(self) -> bool:
@@ -260,6 +309,11 @@ class Conversation(BaseModel):
     def waits_for_person(self) -> bool:
         """Whether it waits for a decision or an answer, without a worker."""
         return self.status == ConversationStatus.WAITING and self.reason in WAITS_FOR_PEOPLE
+
+    @property
+    def waits_for_helpers(self) -> bool:
+        """Whether it waits until its helpers have ended, without a worker."""
+        return self.status == ConversationStatus.WAITING and self.reason == WAITS_FOR_HELPERS
 
     @property
     def last_seq(self) -> int:
@@ -332,29 +386,3 @@ class Turn(BaseModel):
 
     def __str__(self) -> str:
         return f"turn {self.number}"
-
-
-class ChatSession(BaseModel):
-    """One person's chat with one agent. ``conversation`` is the one that it continues now.
-
-    ``client_id`` is the id that the person's program gave to the first message.
-    """
-
-    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="sessions")
-    member = models.ForeignKey(Member, on_delete=models.CASCADE, related_name="chat_sessions")
-    conversation = models.ForeignKey(
-        Conversation, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    client_id = models.CharField(max_length=100, blank=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["agent", "member", "client_id"],
-                condition=~Q(client_id=""),
-                name="chat_is_begun_once_by_its_client_id",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"chat session {self.id}"

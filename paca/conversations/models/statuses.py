@@ -55,6 +55,9 @@ CONVERSATION_MOVES: dict[ConversationStatus, tuple[ConversationStatus, ...]] = {
 ACTIVE_STATUSES = (ConversationStatus.RUNNING, ConversationStatus.WAITING)
 # The reasons of a waiting conversation that goes on when a person has decided. It has no worker meanwhile.
 WAITS_FOR_PEOPLE = ("approval", "question")
+# It has no worker meanwhile either: one that goes on when the conversations of its helpers have ended.
+WAITS_FOR_HELPERS = "helpers"
+WAITS_WITHOUT_WORKER = (*WAITS_FOR_PEOPLE, WAITS_FOR_HELPERS)
 ENDED_STATUSES = (
     ConversationStatus.FINISHED,
     ConversationStatus.FAILED,

@@ -11,7 +11,7 @@ from paca.agents.toolbox import make_toolbox
 from paca.common.errors import Conflict, Invalid, PacaError
 from paca.conversations import store
 from paca.conversations.models import Conversation, PersonRequest, RequestKind
-from paca.conversations.services import person_requests, waits
+from paca.conversations.services import helpers, person_requests, waits
 from paca.conversations.services.inbox import lock
 from paca.conversations.services.person_requests import RequestDecided
 from paca.projects.models import Member
@@ -72,6 +72,9 @@ def revoke_rest(conversation: Conversation, *, by: Member) -> None:
     if not current.rest_approved_by:
         raise NothingToRevoke
     store.append(current.pk, events.ApprovalRevoked(by=by.name))
+    # guard: revocation-reaches-the-helpers
+    for child in helpers.unfinished(current):
+        store.append(child.pk, events.ApprovalRevoked(by=by.name))
 
 
 def _check(

@@ -7,7 +7,7 @@ from paca import events
 from paca.common.errors import Conflict
 from paca.conversations import store
 from paca.conversations.models import Conversation
-from paca.conversations.services import plans
+from paca.conversations.services import helpers, plans
 from paca.conversations.services.inbox import lock
 from paca.projects.models import Member
 
@@ -30,6 +30,7 @@ def set_flags(
 
     Raises ``TracingForbidden`` if the installation keeps no traces.
     """
+    helpers.refuse_helper(conversation)
     if plan is not None:
         plans.set_mode(conversation, on=plan, by=by)
     if tracing is None:

@@ -25,7 +25,7 @@ from paca.conversations.models import (
     TriggerType,
     TurnStatus,
 )
-from paca.conversations.services import messages, plans
+from paca.conversations.services import helpers, messages, plans
 from paca.conversations.services.inbox import check_agent_available, check_subject, lock
 from paca.engine.approvals.plans import PlanState, as_facts
 from paca.engine.model_state import EFFORTS
@@ -49,6 +49,7 @@ def fork(origin: Conversation, *, seq: int, by: Member, text: str = "") -> Conve
     event ``seq`` or the text is too long, ``NotFound`` if the origin is deleted, ``SubjectDeleted``, and
     what ``check_agent_available`` raises.
     """
+    helpers.refuse_helper(origin)
     if text:
         messages.check_text(text)
     origin = lock(origin)  # its log cannot be deleted meanwhile

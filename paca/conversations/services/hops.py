@@ -22,12 +22,12 @@ def count(by: Member | None, *, comment: Comment | None = None) -> int:
         return 0
     conversation_id = by.acting_in or (comment.conversation_id if comment else None)
     if conversation_id is not None:
-        return 1 + _of_turn(conversation_id)
+        return 1 + of_turn(conversation_id)
     active = Conversation.objects.active_of(by.agent_id).values_list("pk", flat=True)
-    return 1 + max((_of_turn(found) for found in active), default=0)
+    return 1 + max((of_turn(found) for found in active), default=0)
 
 
-def _of_turn(conversation_id: UUID) -> int:
+def of_turn(conversation_id: UUID) -> int:
     """The hops of the newest turn. A trigger of a person among those that it answers begins anew."""
     answered = Trigger.objects.filter(
         conversation=conversation_id, turn=F("conversation__turn_number")

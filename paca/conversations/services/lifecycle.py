@@ -26,7 +26,7 @@ from paca.conversations.models.statuses import (
     ENDED_STATUSES,
     UNFINISHED_STATUSES,
 )
-from paca.conversations.services import background, waits
+from paca.conversations.services import background, helpers, waits
 from paca.conversations.services.inbox import (
     HasName,
     add_trigger,
@@ -70,8 +70,11 @@ def stop_agent_conversations(
     )
     if keep_paused:
         unfinished = unfinished.exclude(status=ConversationStatus.PAUSED)
-    for conversation in unfinished.select_related("agent").for_update():
+    # Conversations are locked before their helpers, which are stopped with them.
+    for conversation in unfinished.top_level().select_related("agent").for_update():
         _stop(conversation, reason=reason, by=by)
+    for child in unfinished.filter(parent__isnull=False).select_related("agent").for_update():
+        _stop(child, reason=reason, by=by)
 
 
 @transaction.atomic
@@ -103,7 +106,7 @@ def stop_conversations_of_deleted() -> int:
     deleted = Q(task__deleted_at__isnull=False) | Q(doc__deleted_at__isnull=False)
     deleted |= Q(project__deleted_at__isnull=False)
     unfinished = Conversation.objects.filter(
-        deleted, status__in=UNFINISHED_STATUSES, deleted_at=None
+        deleted, status__in=UNFINISHED_STATUSES, deleted_at=None, parent=None
     )
     stopped = 0
     for found in list(unfinished.values_list("pk", flat=True)):
@@ -144,12 +147,27 @@ def _stop(
     background.request_stop(current.pk, by=by)
     if current.waits_for_person:
         waits.supersede(current, cause="stop", by=by)
+    if current.waits_for_helpers:
+        helpers.release(current, cause="stop", by=by)
+    # guard: stop-reaches-the-helpers
+    stop_helpers(current, by=by, reason=reason)
     if active or key:
         add_trigger(current, reason, by=by, source=source, key=key, control=ControlCommand.STOP)
     if not active:
         discard_new_triggers(current)
     if current.status in (ConversationStatus.QUEUED, ConversationStatus.PAUSED):
         store.append(current.id, events.ConversationStopped(reason=reason, by=by))
+    if current.parent_id is not None:
+        helpers.settle_soon(current.parent_id)
+
+
+def stop_helpers(
+    current: Conversation, *, by: str, reason: StopReason = StopReason.BY_PERSON
+) -> None:
+    """Stop the helpers of a locked conversation that still work, in the caller's transaction."""
+    if current.parent_id is None:
+        for child in helpers.unfinished(current):
+            _stop(child, reason=reason, by=by)
 
 
 @transaction.atomic
@@ -158,10 +176,24 @@ def pause(conversation: Conversation, *, by: Member) -> None:
 
     Raises ``Conflict`` if the conversation is not running.
     """
+    helpers.refuse_helper(conversation)
     current = lock(conversation)
     if current.status not in ACTIVE_STATUSES:
         raise Conflict("Only a running conversation can be paused.")
+    if current.waits_for_helpers:
+        _pause_helpers(current, by=by)
     add_trigger(current, "pause", by=by.name, control=ControlCommand.PAUSE, actor=by)
+
+
+def _pause_helpers(current: Conversation, *, by: Member) -> None:
+    """Let the helpers of a locked conversation end their step and pause, and the conversation with them.
+
+    Those that wait for a worker do not begin, because the conversation is paused.
+    """
+    helpers.release(current, cause="pause", by=by.name)
+    for child in helpers.unfinished(current):
+        if child.status in ACTIVE_STATUSES:
+            add_trigger(child, "pause", by=by.name, control=ControlCommand.PAUSE, actor=by)
 
 
 @transaction.atomic
@@ -170,6 +202,7 @@ def resume(conversation: Conversation, *, by: HasName) -> None:
 
     Raises ``Conflict`` if it is not paused, ``SubjectDeleted``, and what ``check_agent_available`` raises.
     """
+    helpers.refuse_helper(conversation)
     current = lock(conversation)
     if current.status != ConversationStatus.PAUSED:
         raise Conflict("This conversation is not paused.")
@@ -187,6 +220,7 @@ def continue_(
 
     Raises ``SubjectDeleted`` and what ``check_agent_available`` raises.
     """
+    helpers.refuse_helper(conversation)
     current = lock(conversation)
     same_key = Trigger.objects.filter(conversation=current, source=source, idempotency_key=key)
     # guard: continue-once-a-click

@@ -21,7 +21,7 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.conversations.services import plans
+from paca.conversations.services import helpers, plans
 from paca.conversations.services.inbox import (
     add_message,
     check_agent_available,
@@ -29,7 +29,7 @@ from paca.conversations.services.inbox import (
     is_busy,
     lock,
 )
-from paca.conversations.services.lifecycle import stop
+from paca.conversations.services.lifecycle import stop, stop_helpers
 from paca.conversations.services.titles import printable, title_from
 from paca.engine.model_state import EFFORTS
 from paca.projects.models import Member
@@ -176,6 +176,7 @@ def send(
     if effort and effort not in EFFORTS:
         known = f"It must be one of {', '.join(EFFORTS)}."
         raise Invalid(f"The effort is not known. {known}", fields={"effort": [known]})
+    helpers.refuse_helper(conversation)
     current = lock(conversation)
     key = _idempotency_key(by, client_id)
     if key and (earlier := _earlier_receipt(source, key, conversation=current)):
@@ -203,6 +204,11 @@ def send(
         control=ControlCommand.INTERRUPT if interrupt else ControlCommand.NONE,
         actor=by,
     )
+    if interrupt:
+        # guard: interrupt-reaches-the-helpers
+        stop_helpers(current, by=by.name)
+        if current.waits_for_helpers:
+            helpers.release(current, cause="message", by=by.name)
     return MessageReceipt(current.id, current.session_id, _next_turn(current), event_seq)
 
 
@@ -231,6 +237,7 @@ def _lock_session(session: ChatSession) -> ChatSession:
 @transaction.atomic
 def rename(conversation: Conversation, *, title: str, by: Member) -> None:
     """Change the title of the conversation. Raises ``Invalid`` if it is empty or too long."""
+    helpers.refuse_helper(conversation)
     title = " ".join(printable(title).split())
     if not title:
         raise Invalid("A title cannot be empty.", fields={"title": ["Write a title."]})
@@ -246,6 +253,7 @@ def archive(conversation: Conversation, *, archived: bool, by: Member) -> None:
 
     Raises ``ConversationRunning`` if the agent works in it or is to begin.
     """
+    helpers.refuse_helper(conversation)
     current = lock(conversation)
     if archived == current.archived:
         return

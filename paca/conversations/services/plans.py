@@ -17,7 +17,7 @@ from paca.conversations.models import (
     RequestState,
     TriggerType,
 )
-from paca.conversations.services import person_requests, waits
+from paca.conversations.services import helpers, person_requests, waits
 from paca.conversations.services.inbox import lock
 from paca.conversations.services.person_requests import RequestDecided
 from paca.engine.approvals.person_tools import MAX_STEP
@@ -108,6 +108,10 @@ def set_mode(conversation: Conversation, *, on: bool, by: Member) -> None:
     )
     if not on and waiting.exists():
         waits.supersede(current, cause="plan_mode", by=by.name)
+    if on:
+        # guard: plan-mode-reaches-the-helpers
+        for child in helpers.unfinished(current):
+            store.append(child.pk, events.FlagsChanged(plan=True, by=by.name))
 
 
 def begin(

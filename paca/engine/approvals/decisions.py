@@ -135,6 +135,9 @@ class Decisions:
             case events.ApprovalExpired():
                 expired = Decision(DecisionKind.EXPIRED)
                 return self._decide(event.call_id, expired, event.seconds)
+            case events.SubagentStarted(rest_approved_by=rest_by) if rest_by:
+                # guard: helper-inherits-the-approval-of-the-rest
+                return replace(self, rest_by=rest_by)
             case events.ApprovalSuperseded():
                 superseded = Decision(DecisionKind.SUPERSEDED, event.by, event.cause)
                 after = self._decide(event.call_id, superseded, event.seconds)

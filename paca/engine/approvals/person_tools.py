@@ -11,6 +11,8 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator
 from paca import events
 from paca.engine.approvals.decisions import Decision, DecisionKind
 from paca.engine.approvals.plans import MAX_STEPS, PlanState, StepState, as_facts, numbered
+from paca.engine.helpers import requests
+from paca.engine.helpers.requests import HelpersRequested
 from paca.engine.tools.base import (
     ArgumentsT,
     Effect,
@@ -35,8 +37,10 @@ Text = Annotated[
 ]
 
 
-def reason_of(request: PersonRequested) -> str:
-    """The reason of the status ``waiting`` for this request: question, or approval, which a plan waits for too."""
+def reason_of(request: PersonRequested | HelpersRequested) -> str:
+    """The reason of the status ``waiting`` for this request: helpers, question, or approval, which a plan waits for too."""
+    if isinstance(request, HelpersRequested):
+        return requests.REASON
     return "question" if isinstance(request, events.QuestionAsked) else "approval"
 
 
@@ -53,7 +57,7 @@ class Settlement:
     """What becomes of a call that the log answers: its ``output``, or a ``request``."""
 
     output: ToolOutput | None = None
-    request: PersonRequested | None = None
+    request: PersonRequested | HelpersRequested | None = None
 
 
 class ConversationTool(Tool[ArgumentsT]):

@@ -14,6 +14,7 @@ from paca.common.errors import PacaError
 from paca.engine.approvals import command_rules
 from paca.engine.approvals.command_rules import CommandFinding
 from paca.engine.approvals.decisions import Decision, Decisions
+from paca.engine.approvals.delegate import Delegate
 from paca.engine.approvals.person_tools import (
     PLAN_TOOL,
     ConversationTool,
@@ -21,7 +22,9 @@ from paca.engine.approvals.person_tools import (
     Settlement,
 )
 from paca.engine.approvals.plans import PlanState, only_looks, refusal_in_plan_mode
-from paca.engine.tools.base import AnyParsedCall, Effect
+from paca.engine.helpers.requests import HelpersRequested
+from paca.engine.helpers.state import NO_HELPERS, HelperState
+from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect
 
 MAX_SHOWN_ARGUMENTS = 2_000
 DENIED_BEFORE = (
@@ -45,9 +48,9 @@ BESIDE_A_QUESTION = (
 
 
 class PersonNeeded(Exception):
-    """A person has to decide on a call, or answer it, before the turn can go on."""
+    """A person has to decide on a call, or answer it, before the turn can go on; or its helpers have to end."""
 
-    def __init__(self, request: PersonRequested) -> None:
+    def __init__(self, request: PersonRequested | HelpersRequested) -> None:
         super().__init__(request.call_id)
         self.request = request
 
@@ -63,13 +66,13 @@ class ParsesCalls(Protocol):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What becomes of a call. One of these is set: the call to run, the refusal with its ``cause``, the request to
-    people, or what the log answers.
+    people or for helpers, or what the log answers.
     """
 
     run: AnyParsedCall | None = None
     refusal: str = ""
     cause: str = "denied"
-    request: PersonRequested | None = None
+    request: PersonRequested | HelpersRequested | None = None
     settled: Settlement | None = None
 
 
@@ -96,6 +99,7 @@ def judge(
     decisions: Decisions,
     toolbox: ParsesCalls,
     plan: PlanState | None = None,
+    helpers: HelperState = NO_HELPERS,
     has_started: bool = False,
 ) -> Verdict:
     """The verdict on a call. One that has started was judged before, and is only carried on.
@@ -110,16 +114,14 @@ def judge(
     # guard: plan-mode-holds-for-a-call-that-began-in-it
     if refusal and (not has_started or call_id in plan.held):
         return Verdict(refusal=refusal, cause="refused")
-    if decision is not None and isinstance(call.tool, ConversationTool):
-        return _settle(call.tool.settle(call_id, call.arguments, decision, plan))
-    if decision is not None:
-        return _carry_out(decision, call, toolbox)
-    if has_started:
-        return Verdict(run=call)
+    if decision is not None or has_started or helpers.of(call_id) is not None:
+        if isinstance(call.tool, ConversationTool):
+            return _ask_log(call_id, call, decision, plan, helpers)
+        return Verdict(run=call) if decision is None else _carry_out(decision, call, toolbox)
     if ended := _end_of_reply(call, decisions):
         return ended
     if isinstance(call.tool, ConversationTool):
-        return _settle(call.tool.settle(call_id, call.arguments, None, plan))
+        return _ask_log(call_id, call, None, plan, helpers)
     finding = finding_of(call, policy)
     # guard: approval-rest
     if finding is None or (decisions.rest_by and not finding.catastrophic):
@@ -139,6 +141,21 @@ def _end_of_reply(call: AnyParsedCall, decisions: Decisions) -> Verdict | None:
     if decisions.beside and not only_looks(call):
         return Verdict(refusal=BESIDE_A_QUESTION.format(decisions.beside), cause="refused")
     return None
+
+
+def _ask_log(
+    call_id: str,
+    call: AnyParsedCall,
+    decision: Decision | None,
+    plan: PlanState,
+    helpers: HelperState,
+) -> Verdict:
+    """The verdict on a call that the log answers."""
+    tool: AnyTool = call.tool
+    if isinstance(tool, Delegate):
+        return _settle(tool.settle_among(call_id, call.arguments, helpers))
+    assert isinstance(tool, ConversationTool)
+    return _settle(tool.settle(call_id, call.arguments, decision, plan))
 
 
 def _settle(settled: Settlement) -> Verdict:

@@ -9,12 +9,18 @@ TIMES = ("first_token_seconds", "silence_seconds", "total_seconds")
 CONTEXT_WINDOW = "context_window"
 COMPACTION_MODEL = "compaction_model"
 TITLE_MODEL = "title_model"
-NAMES = (*TIMES, CONTEXT_WINDOW, COMPACTION_MODEL, TITLE_MODEL)
+HELPER_MODEL = "helper_model"
+NAMES = (*TIMES, CONTEXT_WINDOW, COMPACTION_MODEL, TITLE_MODEL, HELPER_MODEL)
 
 
 def without(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters that are sent to the model."""
     return {name: value for name, value in parameters.items() if name not in NAMES}
+
+
+def without_window(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters for another model than the one whose window they name."""
+    return {name: value for name, value in parameters.items() if name != CONTEXT_WINDOW}
 
 
 def time_limits(parameters: dict[str, Any], default: TimeLimits) -> TimeLimits:

@@ -166,15 +166,13 @@ class Bubblewrap:
             start_phases.enter("queue")
             async with host_process.directory_lock(directory.folder):
                 runner = host_process.read_record(directory.folder)
-                if epoch < runner.epoch:
+                # The record has the epoch of the conversation. The runner knows those of its helpers.
+                if epoch < runner.epoch and not spec.session:
                     raise Superseded()
-                unattended_seconds = self._idle_policy.unattended_seconds(spec)
-                attachment = await self._reattach(
-                    directory, runner, epoch, unattended_seconds, may_replace
-                )
+                attachment = await self._reattach(directory, runner, spec, epoch, may_replace)
                 if attachment is None:
                     await directory.end_unrecorded_runner()
-                    attachment = await self._start(directory, spec, epoch)
+                    attachment = await self._start(directory, spec, epoch, runner.epoch)
         except OSError as error:
             raise SandboxUnavailable(f"The sandbox could not be started: {error}.") from error
         return BubblewrapSandbox(attachment, directory, spec)
@@ -313,8 +311,8 @@ class Bubblewrap:
         self,
         directory: SandboxDirectory,
         runner: RunnerProcess,
+        spec: SandboxSpec,
         epoch: int,
-        unattended_seconds: float,
         may_replace: MayReplace,
     ) -> Attachment | None:
         """An attachment to the running sandbox; None if none runs, or it did not answer and was ended."""
@@ -324,7 +322,8 @@ class Bubblewrap:
         if was_paused:
             await asyncio.to_thread(runner.resume)
         try:
-            attachment = await attach_to_runner(directory, epoch, unattended_seconds)
+            seconds = self._idle_policy.unattended_seconds(spec)
+            attachment = await attach_to_runner(directory, epoch, seconds, session=spec.session)
         except (OSError, SandboxGone, TimeoutError):
             logger.warning(
                 "sandbox does not answer and is replaced",
@@ -335,22 +334,25 @@ class Bubblewrap:
             await runner.kill_and_wait()
             return None
         oom_kills = directory.control_group.oom_kills()
+        recorded = runner.epoch if spec.session else epoch
         host_process.write_record(
-            directory.folder, replace(runner, epoch=epoch, oom_kills=oom_kills)
+            directory.folder, replace(runner, epoch=recorded, oom_kills=oom_kills)
         )
         attachment.resumed = was_paused
         return attachment
 
     async def _start(
-        self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
+        self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int, recorded: int
     ) -> Attachment:
+        """Start the sandbox and attach to it. ``recorded`` is the epoch of the conversation, if a helper starts it."""
         start_phases.enter("create")
         if spec.read_files is not None:
             spec = replace(spec, files=await spec.read_files())
-        runner = await asyncio.to_thread(self._launch, directory, spec, epoch)
+        own_epoch = recorded if spec.session else epoch
+        runner = await asyncio.to_thread(self._launch, directory, spec, own_epoch)
         start_phases.enter("start")
         try:
-            attachment = await attach_to_runner(directory, epoch)
+            attachment = await attach_to_runner(directory, epoch, session=spec.session)
         except (OSError, SandboxGone, TimeoutError):
             await runner.kill_and_wait()
             raise start_error(directory.log) from None

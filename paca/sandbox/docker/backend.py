@@ -315,7 +315,9 @@ class Docker:
         if found is None:
             start_phases.enter("create")
             created = await self.creator.create_for_conversation(spec, epoch)
-            return None if created is None else await self.start_container(created, epoch)
+            if created is None:
+                return None
+            return await self.start_container(created, epoch, session=spec.session)
         if found.starting and clock.monotonic() < starting_until:
             start_phases.enter("queue")
             return None
@@ -333,7 +335,9 @@ class Docker:
         await self._remove_if_found(found)
         return None
 
-    async def start_container(self, created: Container, epoch: int) -> ContainerAttachment:
+    async def start_container(
+        self, created: Container, epoch: int, *, session: str = ""
+    ) -> ContainerAttachment:
         """Start a container and attach to it. Raises ``SandboxUnavailable`` with its last output.
 
         The connection is made before the start, so that no output is missed.
@@ -346,7 +350,7 @@ class Docker:
                 await self.engine.call(
                     lambda client: client.start(created.id), seconds=CREATE_SECONDS
                 )
-                await attachment.attach(epoch=epoch, seconds=ATTACH_SECONDS)
+                await attachment.attach(epoch=epoch, seconds=ATTACH_SECONDS, session=session)
             except BaseException:
                 last_output = attachment.stderr_text
                 attachment.close()
@@ -368,6 +372,7 @@ class Docker:
                 epoch=epoch,
                 seconds=ATTACH_SECONDS,
                 unattended_seconds=self._idle_policy.unattended_seconds(spec),
+                session=spec.session,
             )
         except (DockerRefused, SandboxGone, TimeoutError):
             logger.warning("sandbox does not answer and is replaced", extra={"id": found.id})

@@ -215,7 +215,8 @@ def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -
         {
             **asdict(spec.limits),
             "workspace_files": spec.limits.workspace_files,
-            "epoch": epoch,
+            # A helper may start the sandbox: its epoch says nothing of the conversation's own.
+            "epoch": 0 if spec.session else epoch,
             UNATTENDED_SECONDS_KEY: unattended_seconds,
             "git_name": spec.git_name,
             "git_email": spec.git_email,

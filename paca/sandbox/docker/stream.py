@@ -71,10 +71,17 @@ class ContainerAttachment(Attachment):
         return self._stderr.decode(errors="replace").strip()
 
     async def attach(
-        self, *, epoch: int, seconds: float, unattended_seconds: float | None = None
+        self,
+        *,
+        epoch: int,
+        seconds: float,
+        unattended_seconds: float | None = None,
+        session: str = "",
     ) -> None:
         """Attach, and start to send pings. See ``Attachment.attach``."""
-        await super().attach(epoch=epoch, seconds=seconds, unattended_seconds=unattended_seconds)
+        await super().attach(
+            epoch=epoch, seconds=seconds, unattended_seconds=unattended_seconds, session=session
+        )
         self._send_ping()
 
     def close(self) -> None:

@@ -17,4 +17,6 @@ TMP, SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - each sandbox has its own
 # Protocol 2: the outcome of a command names its processes that live on and those that were ended.
 # Protocol 3: answers on files name the encoding and the line ends, and whether a write changed anything.
 PROTOCOL_KEY, PROTOCOL = "protocol", 3
+# The session of an attachment: the helper whose worker attaches, empty for the conversation itself.
+SESSION_KEY = "session"
 EXHAUSTED_EXIT_CODE = 75  # of a runner that can start no command any more

@@ -15,7 +15,7 @@ READ_BYTES = 1 << 16  # what a pipe holds; for more the C library would map memo
 
 
 class Channel:
-    """A connection. ``nonce`` is that of the attached worker, and empty before a worker has attached.
+    """A connection, by which one worker or several send and receive frames with nonces of their own.
 
     A channel with its own ``out_fd`` is ``shared``: all workers use it, as they do with a container's
     standard streams, and it does not report when one of them disconnects.
@@ -25,7 +25,6 @@ class Channel:
         self.fd = fd
         self.out_fd = fd if out_fd is None else out_fd
         self.shared = out_fd is not None
-        self.nonce = ""
         self.is_blocked = False  # the other side does not read
         self._parser = FrameParser()
         self._unsent = bytearray()
@@ -40,9 +39,9 @@ class Channel:
             return None
         return self._parser.feed(data) if data else None
 
-    def send(self, message: dict[str, Any], *, nonce: str | None = None) -> None:
-        """Queue a frame; ``flush`` writes it."""
-        self._unsent += encode(self.nonce if nonce is None else nonce, message)
+    def send(self, message: dict[str, Any], *, nonce: str) -> None:
+        """Queue a frame for the worker with this nonce; ``flush`` writes it."""
+        self._unsent += encode(nonce, message)
 
     def flush(self) -> bool:
         """Write as much as the other side takes; True if bytes are left."""
@@ -55,13 +54,10 @@ class Channel:
             self._unsent.clear()
         return False
 
-    def attach(self, nonce: str) -> None:
-        """Serve the worker with this nonce from now on. A long queue for another worker is dropped."""
+    def drop_long_queue(self) -> None:
+        """Drop what waits to be sent if it is much: it is for a worker that is gone."""
         if self.is_congested:
             self._unsent[:] = RESYNC
-        if self.nonce not in ("", nonce):
-            self.send({"superseded": True})
-        self.nonce = nonce
 
     @property
     def is_congested(self) -> bool:

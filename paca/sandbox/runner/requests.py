@@ -137,14 +137,18 @@ class RequestHandler:
         watch = self._watchdog.tick(now)
         return wait if watch is None else min(wait, watch)
 
-    def unfollow_all(self) -> None:
-        """Stop sending updates, because the worker is gone. Its calls continue, but for those with a pipe."""
-        self._followed.clear()
+    def unfollow(self, calls: set[str], *, last: bool) -> None:
+        """Stop sending updates of these calls, because their worker is gone. They continue, but for those with a pipe.
+
+        ``last``: no worker is left.
+        """
+        self._followed -= calls
         # guard: runner-pipes-end-with-their-worker
-        for call_id in self._pipes.open:
+        for call_id in [each for each in self._pipes.open if each in calls]:
             self._calls.kill(self._calls.all[call_id], "cancelled")
-        self._kill_replies.clear()
-        self._watchdog.forget_requests()
+        if last:
+            self._kill_replies.clear()
+            self._watchdog.forget_requests()
 
     # --- calls ------------------------------------------------------------------------------------
 

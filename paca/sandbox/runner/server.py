@@ -1,4 +1,7 @@
-"""The main loop of the runner: attaches one worker at a time, and passes on requests and updates of calls."""
+"""The main loop of the runner: attaches one worker at a time to each session, and passes on requests and updates of calls.
+
+A conversation has one session, and each helper that uses its sandbox has another one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,12 @@ import os
 import select
 import time
 
-from paca.sandbox.runner import EXHAUSTED_EXIT_CODE, PROTOCOL_KEY, UNATTENDED_SECONDS_KEY
+from paca.sandbox.runner import (
+    EXHAUSTED_EXIT_CODE,
+    PROTOCOL_KEY,
+    SESSION_KEY,
+    UNATTENDED_SECONDS_KEY,
+)
 from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.signals import SIGCHLD, set_wakeup_fd, signal
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 
 # The start, output and end of a short command are sent together: each send may pass several processes.
 COALESCE_SECONDS = 0.003
+STARTS_UPDATES = ("run", "follow", "open")  # requests after which the worker gets updates of a call
 TOLERATED_ERRORS = (
     RequestError,
     OSError,
@@ -29,6 +38,20 @@ TOLERATED_ERRORS = (
     MemoryError,
     RecursionError,
 )
+
+
+class Session:
+    """The attachment of one worker: its ``name``, the channel and the nonce of its frames, and the calls it follows."""
+
+    def __init__(self, name: str, channel: Channel, nonce: str) -> None:
+        self.name = name
+        self.channel = channel
+        self.nonce = nonce
+        self.calls: set[str] = set()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Queue a frame for the worker."""
+        self.channel.send(message, nonce=self.nonce)
 
 
 class RunnerServer:
@@ -51,14 +74,14 @@ class RunnerServer:
         self.boot_id = os.urandom(8).hex()
         self._accept = accept
         self._listener = listener
-        self._epoch = epoch
+        self._epochs = {"": epoch}
         self._unattended_seconds = unattended_seconds
         self._unattended_since = self._attached_at = time.monotonic()
         self._ending = False
         self.exit_code = 0
         self._flush_at = 0.0
         self._channels: dict[int, Channel] = {}
-        self._current: Channel | None = None
+        self._sessions: dict[str, Session] = {}
         self._poll = select.epoll()
         if shared is None:
             self._poll.register(listener, select.EPOLLIN)
@@ -118,13 +141,13 @@ class RunnerServer:
         now = time.monotonic()
         if self._ending:  # perhaps because it can open nothing more, as the checks would have to
             return 0.0
-        if self._current is not None and not self._current.shared:
+        if any(not session.channel.shared for session in self._sessions.values()):
             return self._request_handler.tick(now)
         if self._handler is not None and self._handler.busy:
             self._unattended_since = now
             return self._handler.tick(now)
         left = self._unattended_since + self._unattended_seconds - now
-        if left <= 0 or (self._handler is None and self._current is None):
+        if left <= 0 or (self._handler is None and not self._sessions):
             return left
         return min(left, self._request_handler.tick(now))
 
@@ -167,15 +190,16 @@ class RunnerServer:
         self._poll.unregister(channel.fd)
         channel.close()
         self._ending = self._ending or channel.shared  # no worker can connect again
-        if channel is self._current:
-            self._detach_worker()
+        for session in [each for each in self._sessions.values() if each.channel is channel]:
+            self._detach_worker(session)
 
-    def _detach_worker(self) -> None:
-        """Forget the worker, which is gone. Its calls continue."""
-        self._current = None
+    def _detach_worker(self, session: Session) -> None:
+        """Forget the worker of a session, which is gone. Its calls continue."""
+        if self._sessions.get(session.name) is session:
+            del self._sessions[session.name]
         self._unattended_since = time.monotonic()
         if self._handler is not None:
-            self._handler.unfollow_all()
+            self._handler.unfollow(session.calls, last=not self._sessions)
 
     def _read_channel(self, channel: Channel) -> None:
         frames = channel.receive()
@@ -187,17 +211,23 @@ class RunnerServer:
                 self._attach(channel, nonce, message)
             elif message.get("op") == "retire":
                 self._retire(channel, nonce, message)
-            elif channel is self._current and nonce == channel.nonce:
+            elif session := self._session_of(channel, nonce):
                 self._unattended_since = time.monotonic()
-                self._handle_request(channel, message)
+                self._handle_request(session, message)
             # Other frames are ignored: their nonce is foreign, or their worker is superseded.
             if channel.fd not in self._channels:
                 return
 
+    def _session_of(self, channel: Channel, nonce: str) -> Session | None:
+        for session in self._sessions.values():
+            if session.channel is channel and session.nonce == nonce:
+                return session
+        return None
+
     def _attach(self, channel: Channel, nonce: str, message: dict[str, Any]) -> None:
-        epoch = message.get("epoch")
+        epoch, name = message.get("epoch"), message.get(SESSION_KEY) or ""
         # guard: runner-attachment-epoch
-        if not isinstance(epoch, int) or epoch < self._epoch:
+        if not isinstance(epoch, int) or epoch < self._epochs.get(name, 0):
             channel.send({"re": message.get("id"), "error": {"code": "superseded"}}, nonce=nonce)
             channel.flush()
             return
@@ -206,18 +236,25 @@ class RunnerServer:
         if isinstance(unattended_seconds, int | float):
             self._unattended_seconds = unattended_seconds
         self._settings[PROTOCOL_KEY] = message.get(PROTOCOL_KEY, 1)
-        previous = self._current
-        self._epoch = epoch
-        if previous is not None and previous is not channel:
-            previous.send({"superseded": True})
-            previous.flush()
-            self._drop_channel(previous)
-        if self._handler is not None:
-            self._handler.unfollow_all()
-        self._current = channel
+        previous = self._sessions.get(name)
+        self._epochs[name] = epoch
+        # guard: runner-drops-a-queue-of-one-worker-only
+        if not [each for each in self._sessions.values() if each is not previous]:
+            channel.drop_long_queue()
+        if previous is not None:
+            self._supersede(previous, channel, nonce)
+        self._sessions[name] = Session(name, channel, nonce)
         self._unattended_since = self._attached_at = time.monotonic()
-        channel.attach(nonce)
-        channel.send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
+        self._sessions[name].send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
+
+    def _supersede(self, previous: Session, channel: Channel, nonce: str) -> None:
+        """Tell the worker of a session that another one has taken its place."""
+        if previous.nonce != nonce:
+            previous.send({"superseded": True})
+        self._detach_worker(previous)
+        if previous.channel is not channel:
+            previous.channel.flush()
+            self._drop_channel(previous.channel)
 
     def _retire(self, channel: Channel, nonce: str, message: dict[str, Any]) -> None:
         """End the runner, unless a worker has attached within ``unused_seconds``: the sweeper cannot know that."""
@@ -228,32 +265,37 @@ class RunnerServer:
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def _handle_request(self, channel: Channel, message: dict[str, Any]) -> None:
+    def _handle_request(self, session: Session, message: dict[str, Any]) -> None:
         number = message.get("id")
         if message.get("op") == "detach":
-            channel.nonce = ""
-            self._detach_worker()
+            self._detach_worker(session)
             return
 
         def reply(value: Any) -> None:
-            if channel is self._current:
-                channel.send({"re": number, "ok": value})
+            if self._sessions.get(session.name) is session:
+                session.send({"re": number, "ok": value})
 
         if message.get("op") == "run":
             self._flush_at = time.monotonic() + COALESCE_SECONDS
+        if message.get("op") in STARTS_UPDATES and isinstance(message.get("call_id"), str):
+            session.calls.add(message["call_id"])
         try:
             self._request_handler.handle(message, reply)
         except TOLERATED_ERRORS as error:  # a failed request must not end the sandbox
             if isinstance(error, RunnerExhausted):
                 self._ending, self.exit_code = True, EXHAUSTED_EXIT_CODE
-            channel.send({"re": number, "error": _describe_error(error)})
+            session.send({"re": number, "error": _describe_error(error)})
 
     def _send_update(self, update: dict[str, Any], dispensable: bool) -> bool:
-        """Send an update of a call to the attached worker; False if it was not sent."""
-        if self._current is None or (dispensable and self._current.is_congested):
-            return False
-        self._current.send(update)
-        return True
+        """Send an update of a call to the worker that follows it; False if it was not sent."""
+        sent = False
+        for session in self._sessions.values():
+            if update["call"] not in session.calls:
+                continue
+            if not (dispensable and session.channel.is_congested):
+                session.send(update)
+                sent = True
+        return sent
 
 
 def _describe_error(error: Exception) -> dict[str, str]:

@@ -290,7 +290,7 @@ class RunSandbox:
     async def _kill_stopped_calls(self, sandbox: Sandbox) -> None:
         """Kill the processes of calls that were stopped while the sandbox could not be reached."""
         stopped = await self._database.call(
-            _stopped_calls, self._spec.conversation_id, sandbox.boot_id
+            _stopped_calls, self._log.lease.conversation_id, sandbox.boot_id
         )
         with suppress(SandboxGone):  # the next use of the sandbox reports it
             for call_id in stopped:
