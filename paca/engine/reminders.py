@@ -15,7 +15,7 @@ from paca.events import Event
 
 HINT, VERIFICATION = "hint", "verification"
 # Tools that change nothing that can be checked.
-NOTES = ("write_todo_list",)
+NOTES = ("remember", "write_todo_list")
 COMMAND_TOOLS = ("bash", "background_run")
 DEFAULT_VERIFICATION = (
     "Before this turn ends, check your work against what was asked: look at what you changed, and run what"

@@ -111,6 +111,9 @@ class View:
             ),
             "agent.limit.neared": lambda data: self._note(f"{data.get('which')} is near", "yellow"),
             "agent.todo.changed": self._todo_changed,
+            "agent.memory.written": lambda data: self._note(
+                f"noted for later{', if a person accepts it' if data.get('state') == 'waiting' else ''}"
+            ),
             "agent.background.started": lambda data: self._note(
                 f"{data.get('handle')} runs in the background; /background shows and stops it"
             ),

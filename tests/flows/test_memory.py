@@ -53,7 +53,8 @@ def test_what_a_file_makes_a_gullible_agent_note_reaches_no_prompt_until_a_perso
 
 
 def test_note_that_needs_nobody_is_read_from_the_next_turn_on(flow: Flow) -> None:
-    configure(flow, memory="on")
+    # To note something is no work that is to be checked.
+    configure(flow, memory="on", verification="always")
     projects.change(flow.world.project, by=flow.world.owner, memory="on")
     notes = calls(remember={"text": "Tests run with make check."}) + calls(
         remember={"text": "Main is protected.", "about": "project"}

@@ -82,6 +82,13 @@ ANY_EVENT = st.one_of(
     st.builds(events.ConversationQueued, trigger=st.sampled_from(["continue", "chat_message"])),
     st.builds(events.ConversationInterrupted, by=TEXTS),
     st.builds(events.SkillLoaded, skill=st.just("s"), text=TEXTS, keyword=TEXTS),
+    st.builds(
+        events.MemoryWritten,
+        entry=st.just("e"),
+        about=st.just("agent"),
+        text=TEXTS,
+        state=st.just("waiting"),
+    ),
     st.builds(events.InstructionsRead, path=st.just("AGENTS.md"), text=TEXTS),
     st.builds(events.FlagsChanged, plan=st.sampled_from([None, True, False]), by=TEXTS),
     st.builds(events.QuestionAsked, call_id=st.sampled_from(CALLS), question=TEXTS),
