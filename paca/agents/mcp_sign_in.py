@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -18,12 +19,14 @@ from paca.common.errors import Conflict, Invalid
 from paca.engine.mcp.oauth import flow
 from paca.engine.mcp.oauth.client import open_web
 from paca.engine.mcp.oauth.flow import Client
-from paca.engine.mcp.oauth.requests import Web
+from paca.engine.mcp.oauth.requests import SignInFailed, Web
 
 T = TypeVar("T")
 # A sign-in waits for other servers: many at once would occupy the slots of requests.
 _SLOTS = threading.BoundedSemaphore(2)
 QUEUE_TIMEOUT_SECONDS = 5.0
+# Of all requests of one step together: a slow service must not occupy the slot of a request for long.
+TOTAL_SECONDS = 30.0
 
 
 class TooManySignIns(Conflict):
@@ -78,8 +81,16 @@ def _own_client(server: McpServer) -> Client | None:
 
 def _ask(server: McpServer, ask: Callable[[Web], Awaitable[T]]) -> T:
     async def asked() -> T:
-        async with open_web(private_allowed=server.is_private_allowed) as web:
-            return await ask(web)
+        try:
+            async with (
+                asyncio.timeout(TOTAL_SECONDS),
+                open_web(private_allowed=server.is_private_allowed) as web,
+            ):
+                return await ask(web)
+        except TimeoutError:
+            raise SignInFailed(
+                f"Its sign-in service took longer than {TOTAL_SECONDS:g} s in all."
+            ) from None
 
     with slot():
         return async_to_sync(asked)()

@@ -1440,6 +1440,11 @@ MUTANTS = (
         (f"{SIGN_INS}::test_refresh_goes_on_when_its_caller_is_stopped",),
     ),
     Mutant(
+        "oauth-errors-repeat-no-secret",
+        value("frozenset()"),
+        (f"{OAUTH}::test_refusal_that_repeats_the_secrets_is_told_without_them",),
+    ),
+    Mutant(
         "oauth-late-refresh-stores-nothing",
         without_keyword("renewal"),
         (f"{SIGN_INS}::test_refresh_of_a_dead_process_is_tried_again_when_its_lease_ends",),

@@ -18,7 +18,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from paca.accounts.models import AuditEntry, User
-from paca.agents import mcp_tokens
+from paca.agents import mcp_sign_in, mcp_tokens
 from paca.agents.models import McpGrant, McpServer, McpSignIn
 from paca.agents.services import mcp_grants, mcp_servers
 from paca.engine.mcp.settings import SignInNeeded
@@ -262,6 +262,21 @@ def test_redirects_are_not_followed(
     answer = api.post(path(world, server.pk, "sign-in"))
     assert "redirect, which is not followed" in answer.json()["detail"]
     assert not any("/inside" in each for each in oauth.asked)
+
+
+def test_slow_sign_in_service_is_given_up(
+    world: World,
+    api: Api,
+    server: McpServer,
+    oauth: OAuthServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    back = agree(begin(api, world, server))
+    oauth.gate = threading.Event()
+    monkeypatch.setattr(mcp_sign_in, "TOTAL_SECONDS", 0.2)
+    api.send("get", back)
+    oauth.gate.set()
+    assert not McpGrant.objects.exists()
 
 
 def test_private_network_is_closed_to_a_server_that_may_not_be_there(

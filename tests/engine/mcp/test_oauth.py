@@ -157,6 +157,17 @@ async def test_token_that_cannot_be_used_is_refused(facts: dict[str, Any], said:
         )
 
 
+async def test_refusal_that_repeats_the_secrets_is_told_without_them() -> None:
+    words = {"error": "invalid_grant", "error_description": "refresh-0123 of secret-0123 is used"}
+    at = web({"https://auth.example/token": httpx2.Response(400, json=words)})
+    client = flow.Client("c", "secret-0123", flow.POST)
+    with pytest.raises(SignInFailed) as told:
+        await flow.refresh(
+            at, "https://auth.example/token", client, refresh_token="refresh-0123", resource=SERVER
+        )
+    assert "invalid_grant: *** of *** is used" in told.value.detail
+
+
 @pytest.mark.parametrize(
     ("given", "seconds"),
     [(60, 60), ("60", 60), (None, None), ("soon", None), (-1, 0), (1e99, 315360000)],

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from paca.common.secret_removal import text_without_secrets
 from paca.common.text import is_storable
 from paca.engine.mcp.oauth.discovery import SignInService, find_service
 from paca.engine.mcp.oauth.requests import (
@@ -26,6 +27,7 @@ NONE, BASIC, POST = "none", "client_secret_basic", "client_secret_post"
 MAX_TOKEN_CHARACTERS = 16_000
 MAX_SECONDS = 10 * 365 * 24 * 3600
 # Answers to a refresh after which the same refresh token never works again.
+SECRET_FIELDS = ("code", "code_verifier", "refresh_token")
 FINAL_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
 
 
@@ -202,7 +204,10 @@ async def _ask_for_tokens(
         form = {**form, "client_secret": client.secret}
     answer = await web.post_form(token_endpoint, form, headers)
     if not answer.is_ok:
-        failed = _failed(token_endpoint, "gave no token", answer)
+        # A service may repeat what it was sent, and the words go to people, logs and models.
+        # guard: oauth-errors-repeat-no-secret
+        sent = {client.secret, *(form.get(name, "") for name in SECRET_FIELDS)}
+        failed = text_without_secrets(_failed(token_endpoint, "gave no token", answer), sent)
         # guard: oauth-final-refusals
         final = answer.status in (400, 401) and answer.facts.get("error") in FINAL_ERRORS
         raise GrantRefused(failed) if final else SignInFailed(failed)
