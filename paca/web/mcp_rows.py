@@ -69,7 +69,9 @@ def _tool_row(tool: McpTool) -> dict[str, Any]:
 
 
 def _diff_lines(tool: McpTool) -> Iterable[str]:
-    return (line or " " for line in diff_of(tool).split("\n") if not line.startswith(FILE_LINES))
+    diff = diff_of(tool)
+    lines = diff.split("\n") if diff else []
+    return (line or " " for line in lines if not line.startswith(FILE_LINES))
 
 
 def decision_on(tools: Iterable[McpTool], *, accept: bool) -> str:

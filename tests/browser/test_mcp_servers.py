@@ -125,6 +125,7 @@ def decide(page: Page, pictures: Path, server: OAuthServer) -> None:
         row(page, "issues").get_by_role("button", name="Test").click()
     issues = row(page, "issues")
     expect(issues).to_contain_text("1 waits")
+    expect(issues).not_to_contain_text("Changed since it was accepted")
     shot(page, pictures, "waiting")
     with page.expect_navigation():
         issues.get_by_role("button", name="Accept this tool").click()

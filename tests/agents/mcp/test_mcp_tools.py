@@ -202,11 +202,13 @@ def test_description_of_a_tool_is_inert_text_on_the_page(
 ) -> None:
     hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>{{ 7 }} javascript:alert(3)"
     old = tool("log")
+    page = f"/projects/{world.project.pk}/agents/{world.agent.pk}/settings/"
     report(server, old)
+    assert "Changed since it was accepted" not in api.send("get", page).content.decode()
     accept(server, old, by=world.owner)
     report(server, tool("log", hostile))
-    page = f"/projects/{world.project.pk}/agents/{world.agent.pk}/settings/"
     shown = api.send("get", page).content.decode()
+    assert "Changed since it was accepted" in shown
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
     for live in ("<img src=x", "<script>alert"):
         assert live not in shown
