@@ -90,6 +90,7 @@ def preview(
         project=project,
         trigger_type=trigger_type,
         skills=skills,
+        persona=prompts.read_persona(agent.persona),
         memory=format_memory(memory, window=window),
     )
     parts = [ContextPart(part.name, part.text) for part in assembled]

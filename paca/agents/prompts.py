@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.db.models import Case, Exists, OuterRef, TextField, UUIDField, Value, When
 
-from paca.agents.models import Agent, Skill, SkillFile
+from paca.agents import persona_catalogue
+from paca.agents.models import Agent, Persona, Skill, SkillFile
 from paca.common.prepared_queries import Parameter, Select
 from paca.engine.context import trigger_prompts
 from paca.engine.context.prompt import AgentIdentity, PromptPart, assemble_system_prompt
@@ -23,6 +24,7 @@ def assemble(
     trigger_type: str,
     skills: Sequence[SkillSummary],
     memory: str = "",
+    persona: str = "",
 ) -> tuple[PromptPart, ...]:
     """The parts of the agent's system prompt in a conversation that was started by ``trigger_type``.
 
@@ -38,6 +40,7 @@ def assemble(
         system=agent.system_prompt,
         trigger=trigger_prompts.prompt_for(trigger_type, own),
         skills=skills,
+        persona=persona,
         memory=memory,
     )
 
@@ -56,6 +59,25 @@ _ENABLED_SKILLS = Select(
         )
     )
 )
+
+
+_OWN_PERSONA = Select(
+    lambda: Persona.objects.filter(pk=Parameter("id", UUIDField())).values_list("text")
+)
+
+
+def read_persona(named: str) -> str:
+    """The text of a persona that an agent names; empty for none. Only one of a project costs a query."""
+    if not named:
+        return ""
+    predefined = persona_catalogue.find(named)
+    if predefined is not None:
+        return predefined.text
+    try:
+        rows = _OWN_PERSONA.rows(id=UUID(named))
+    except ValueError:
+        return ""  # a predefined one of a later version
+    return "".join(str(text) for (text,) in rows)
 
 
 def read_skills(agent_id: UUID) -> tuple[SkillSummary, ...]:

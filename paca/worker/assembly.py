@@ -225,6 +225,7 @@ def _profile(
                 project=rows.project.name,
                 trigger_type=rows.conversation.trigger_type,
                 skills=skills,
+                persona=prompts.read_persona(agent.persona),
                 memory=format_memory(memory, window=window),
             )
         ),

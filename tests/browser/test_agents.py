@@ -1,5 +1,6 @@
 """The list of agents: its filters are links, work by keyboard, and fit a phone."""
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -62,6 +63,32 @@ def test_status_is_changed_with_its_counts_and_planned_and_cancelled(
     section.get_by_role("button", name="Change the status").click()
     expect(section).to_contain_text("Rosa is paused")
     expect(page.locator("#changes")).to_contain_text("active to paused, graceful")
+
+
+def test_persona_of_the_project_is_written_chosen_and_previewed(
+    crew: None, open_browser: Callable[..., BrowserContext], pictures: Path
+) -> None:
+    page = open_browser(**LOOKS["desktop-light"]).new_page()
+    page.goto("/")
+    page.goto(f"{page.url.rstrip('/')}/agents/?search=rosa")
+    page.get_by_label("Settings of Rosa").click()
+    section = page.locator("#personas")
+    section.locator("summary", has_text="Write a persona").click()
+    section.get_by_label("Name").fill("House style")
+    section.get_by_label("Begin with").select_option("plain-writer")
+    section.get_by_role("button", name="Add the persona").click()
+    section.locator("summary", has_text="House style").click()
+    expect(section.get_by_label("Text").first).to_have_value(re.compile("You write plainly"))
+    section.scroll_into_view_if_needed()
+    page.screenshot(path=pictures / "personas.png")
+    page.get_by_label("Persona", exact=True).select_option(label="House style")
+    page.get_by_role("button", name="Save changes").click()
+    expect(page.locator("paca-preview")).to_contain_text("Persona")
+    expect(page.locator("#changes")).to_contain_text("agent.configured: persona")
+    small = open_browser(**PHONE).new_page()
+    small.goto(f"{page.url.split('#')[0]}#personas")
+    actions.has_no_sideways_scroll(small)
+    assert violations(small) == []
 
 
 def test_several_agents_are_added_from_a_pasted_list_and_one_is_retired(

@@ -622,6 +622,16 @@ MUTANTS = (
         (f"{STATUS}::test_graceful_change_lets_the_turn_finish_and_begins_nothing_new",),
     ),
     Mutant(
+        "persona-in-use-stays",
+        never,
+        ("tests/agents/test_personas.py::test_persona_that_an_agent_has_is_not_deleted",),
+    ),
+    Mutant(
+        "persona-of-the-project",
+        never,
+        ("tests/agents/test_personas.py::test_unknown_or_foreign_persona_is_refused",),
+    ),
+    Mutant(
         "bulk-makes-all-or-none",
         never,
         ("tests/agents/test_bulk.py::test_one_bad_row_makes_no_agent_and_each_problem_is_named",),

@@ -151,6 +151,14 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /api/v1/agent-types/":        (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
     f"GET {P}agents/":                 (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"POST {P}agents/":                (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}personas/":               (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}personas/":              (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}personas/{{persona_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PATCH {P}personas/{{persona_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}personas/{{persona_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     f"POST {P}agents/bulk/":           (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/":    (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"PATCH {P}agents/{{agent_id}}/":  (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
@@ -454,6 +462,8 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
             "model": "demo/guide",
             "role_id": role,
         },
+        f"POST {P}personas/": {"template": "plain-writer"},
+        f"PATCH {P}personas/{{persona_id}}/": {"name": "Another"},
         f"POST {P}agents/bulk/": {
             "defaults": {"model": "demo/guide", "role_id": role},
             "agents": [{"name": "Bo", "handle": "bo"}],

@@ -86,13 +86,27 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"tools": [{"name": "log", "accept": True}]}, "tools.0.hash", REQUIRED),
         ({"tools": [{"name": "no", "safe": False}]}, "tools.0.name", "no such tool"),
     ],
+    f"POST {P}personas/": [
+        ({"name": "a", "text": "b", **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ({}, "text", REQUIRED),
+        ({"name": "a", "text": ""}, "text", BLANK),
+        ({"name": "a", "text": "b", "category": "x"}, "category", "not a valid choice"),
+        ({"name": "a", "text": "x" * 20_001}, "text", "20000"),
+        ({"template": "nobody"}, "template", "no such predefined"),
+    ],
+    f"PATCH {P}personas/{{persona_id}}/": [
+        UNKNOWN,
+        ({"template": "plain-writer"}, "template", "Only a new persona"),
+        ({"name": " "}, "name", BLANK),
+        ({"text": "a\0"}, "text", "Null characters"),
+    ],
     f"POST {P}agents/bulk/": [
         ({"agents": [{}], **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({}, "agents", REQUIRED),
         ({"agents": []}, "agents", "at least 1"),
         ({"agents": ["Bo"]}, "agents.0", "Expected a dictionary"),
         ({"agents": [{"name": "Bo"}]}, "agents.0.handle", REQUIRED),
-        ({"agents": [{"name": "Bo", "nonsense": 1}]}, "agents.0.nonsense", UNKNOWN[2]),
+        ({"agents": [{"name": "B", "handle": "b", "model": "demo/guide", "role_id": ZERO, "nonsense": 1}]}, "agents.0.nonsense", UNKNOWN[2]),
         ({"defaults": [], "agents": [{}]}, "defaults", "Expected a dictionary"),
     ],
     f"POST {A}status/": [

@@ -11,7 +11,7 @@ from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
 from paca.agents.models import Agent
-from paca.agents.services import mcp_servers, mcp_tools, model_keys, skills
+from paca.agents.services import mcp_servers, mcp_tools, model_keys, personas, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.conversations.memory_lists import MemoryOwner
@@ -116,6 +116,7 @@ def make_project(owner_name: str) -> ProjectObjects:
         "agent_id": agent.pk,
         "skill_id": skills.create_from_template(agent, "ba", by=me).pk,
         "server_id": _make_mcp_server(agent, me),
+        "persona_id": personas.create(project, name="Secret", text="A secret", by=me).pk,
         "check_in_id": check_ins.create(
             agent, name="Secret", prompt="A secret", every_minutes=60, by=me
         ).pk,

@@ -13,6 +13,7 @@ from unfold.widgets import (
     UnfoldAdminPasswordWidget,
     UnfoldAdminSelectMultipleWidget,
     UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
     UnfoldBooleanSwitchWidget,
 )
 
@@ -56,6 +57,11 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         ],  # custom tools load at the first use
         widget=UnfoldAdminSelectMultipleWidget,
         help_text="All chosen: also those of later versions. None chosen: it has no tools.",
+    )
+    persona = forms.CharField(
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="The slug of a predefined persona, or the id of one of the project.",
     )
     forget_llm_key = forms.BooleanField(
         required=False, label="Delete the stored key", widget=UnfoldBooleanSwitchWidget
@@ -108,6 +114,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             same_project = Role.objects.filter(project_id=self.instance.project_id)
             role.queryset = same_project.select_related("project")
             self.initial["role"] = self.instance.member.role_id
+        self.initial["persona"] = self.instance.persona
         if self.instance.tools is None:
             self.initial["tools"] = list(tool_names())
 
@@ -138,6 +145,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         return self.cleaned_data
 
     def _post_clean(self) -> None:
+        self.instance.persona = self.cleaned_data.get("persona", "")
         super()._post_clean()  # type: ignore[misc] # fills the instance; the stubs leave it out
         if "project" in self.errors:
             return
@@ -204,6 +212,7 @@ class AgentAdmin(ServiceAdmin):
                 "classes": ["tab"],
                 "fields": (
                     "system_prompt",
+                    "persona",
                     "task_assigned_prompt",
                     "comment_mention_prompt",
                     "chat_message_prompt",

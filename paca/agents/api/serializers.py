@@ -5,7 +5,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from paca.agents.models import Agent, AgentPriority
+from paca.agents.api.fields import PriorityField
+from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
 from paca.common.api.serializers import InputSerializer, QuerySerializer
@@ -79,19 +80,6 @@ class GitSerializer(serializers.Serializer[Any]):
     email = serializers.CharField(source="git_email")
 
 
-class PriorityField(serializers.ChoiceField):
-    """The priority of an agent by its name: low, medium, high or critical."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(choices=[each.name.lower() for each in AgentPriority], **options)
-
-    def to_representation(self, value: Any) -> str:
-        return AgentPriority(value).name.lower()
-
-    def to_internal_value(self, data: Any) -> Any:
-        return AgentPriority.of(super().to_internal_value(data))
-
-
 class AgentSerializer(serializers.ModelSerializer[Agent]):
     """An agent, without its secrets."""
 
@@ -110,6 +98,9 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         child=serializers.CharField(),
         allow_null=True,
         help_text="The names of the tools that it has, of `/tools/`; null for all.",
+    )
+    persona = serializers.CharField(
+        help_text="The id of a persona of `/personas/`; empty for none."
     )
     prompts = PromptsSerializer(source="*")
     limits = LimitsSerializer(source="*")
@@ -146,6 +137,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "verification",
             "memory",
             "remember_at_end",
+            "persona",
             "prompts",
             "limits",
             "sandbox",
@@ -359,6 +351,12 @@ class AgentInput(InputSerializer):
     remember_at_end = serializers.BooleanField(
         required=False,
         help_text="Whether its model is asked now and then, after a turn, what is worth keeping. It costs one model call.",
+    )
+    persona = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=40,
+        help_text="How it presents itself: the id of a persona of the project's `/personas/`; empty for none.",
     )
     prompts = PromptsInput(source="*", required=False)
     limits = LimitsInput(source="*", required=False)

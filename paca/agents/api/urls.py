@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from paca.agents.api import agents, bulk, catalogues, mcp_servers, model_keys, skills
+from paca.agents.api import agents, bulk, catalogues, mcp_servers, model_keys, personas, skills
 
 MCP = "projects/<uuid:project>/agents/<uuid:agent_id>/mcp-servers/"
 
@@ -28,6 +28,12 @@ urlpatterns = [
         name="project-model-key",
     ),
     path("tools/", catalogues.ToolList.as_view(), name="tools"),
+    path("projects/<uuid:project>/personas/", personas.PersonaList.as_view(), name="personas"),
+    path(
+        "projects/<uuid:project>/personas/<uuid:persona_id>/",
+        personas.PersonaDetail.as_view(),
+        name="persona",
+    ),
     path("projects/<uuid:project>/agents/", agents.AgentList.as_view(), name="agents"),
     path("projects/<uuid:project>/agents/bulk/", bulk.BulkAgents.as_view(), name="agents-bulk"),
     path(

@@ -12,6 +12,7 @@ from paca.agents.models.mcp_server import (
 )
 from paca.agents.models.mcp_sign_in import McpGrant, McpSignIn
 from paca.agents.models.model_key import KeySource, ModelKey
+from paca.agents.models.persona import Persona
 from paca.agents.models.skill import Skill, SkillFile
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "McpToolState",
     "McpTransport",
     "ModelKey",
+    "Persona",
     "Skill",
     "SkillFile",
 ]

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from typing import Self
+from uuid import UUID
 
 from django.core.validators import (
     MaxLengthValidator,
@@ -147,6 +148,18 @@ class Agent(BaseModel):
         blank=True,
         validators=[MaxLengthValidator(50_000)],
         help_text="Describes who the agent is and how it works. {workspace} becomes the path of its files.",
+    )
+    # At most one of the two is set. ``persona`` names it.
+    predefined_persona = models.CharField(
+        max_length=40, blank=True, default="", db_default="", editable=False
+    )
+    own_persona = models.ForeignKey(
+        "agents.Persona",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="agents",
     )
     task_assigned_prompt = trigger_prompt_field("a task is assigned to it")
     comment_mention_prompt = trigger_prompt_field("a comment mentions it")
@@ -303,6 +316,10 @@ class Agent(BaseModel):
                 condition=Q(status__in=["active", "paused", "inactive"]),
             ),
             models.CheckConstraint(
+                name="agent_has_one_persona_or_none",
+                condition=Q(predefined_persona="") | Q(own_persona__isnull=True),
+            ),
+            models.CheckConstraint(
                 name="agent_category_is_known", condition=Q(category__in=AgentCategory.values)
             ),
             models.CheckConstraint(
@@ -370,6 +387,18 @@ class Agent(BaseModel):
     def has_fallback_key(self) -> bool:
         """Whether an API key of the fallback model is stored."""
         return bool(self.fallback_encrypted_key)
+
+    @property
+    def persona(self) -> str:
+        """The slug of its predefined persona, or the id of one of the project; empty for none."""
+        return self.predefined_persona or str(self.own_persona_id or "")
+
+    @persona.setter
+    def persona(self, named: str) -> None:
+        try:
+            self.own_persona_id, self.predefined_persona = UUID(named), ""
+        except ValueError:
+            self.own_persona_id, self.predefined_persona = None, named
 
     def prompt_of(self, trigger_type: str) -> str:
         """Its own prompt for a trigger type; empty if it has none."""

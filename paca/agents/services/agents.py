@@ -35,6 +35,7 @@ SETTINGS = frozenset(
         "efforts",
         "tools",
         "system_prompt",
+        "persona",
         "task_assigned_prompt",
         "comment_mention_prompt",
         "chat_message_prompt",

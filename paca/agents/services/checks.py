@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from paca.agents import model_parameters, toolbox
-from paca.agents.models import Agent
+from paca.agents import model_parameters, persona_catalogue, toolbox
+from paca.agents.models import Agent, Persona
 from paca.common import validation
 from paca.common.errors import Invalid
 from paca.engine import titles
@@ -62,6 +62,7 @@ def find_errors(
         ("tools", _check_tools(agent)),
         ("model", check_model(agent.model, agent.base_url)),
         ("handle", _check_handle(agent)),
+        ("persona", _check_persona(agent)),
         ("llm_api_key", _check_key(agent, _own, new_key)),
     ):
         if error:
@@ -71,6 +72,7 @@ def find_errors(
         validation.check(agent)
     except Invalid as invalid:
         errors.update(invalid.fields)
+    errors.pop("own_persona", None)  # told as that of ``persona``
     return errors
 
 
@@ -152,6 +154,17 @@ def _check_tools(agent: Agent) -> str:
     if unknown:
         return f"There is no tool {short_json(unknown[0])}. The tools are: {known}."
     return ""
+
+
+def _check_persona(agent: Agent) -> str:
+    own = agent.own_persona_id
+    # guard: persona-of-the-project
+    if own is not None:
+        is_there = Persona.objects.filter(pk=own, project=agent.project_id).exists()
+    else:
+        slug = agent.predefined_persona
+        is_there = not slug or persona_catalogue.find(slug) is not None
+    return "" if is_there else "There is no such persona in this project."
 
 
 def _check_handle(agent: Agent) -> str:

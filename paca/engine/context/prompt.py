@@ -43,12 +43,13 @@ def assemble_system_prompt(
     system: str,
     trigger: str,
     skills: Sequence[SkillSummary] = (),
+    persona: str = "",
     memory: str = "",
 ) -> tuple[PromptPart, ...]:
     """The parts of the system prompt in their fixed order, without empty ones.
 
     ``system`` is the agent's own prompt, ``trigger`` that of the conversation's trigger type, ``skills``
-    are the enabled ones in the order of their names. ``memory`` comes last: it changes more often than the rest, and
+    are the enabled ones in the order of their names. ``persona`` says how it presents itself. ``memory`` comes last: it changes more often than the rest, and
     what stands before it stays cached.
     """
     introduction = (
@@ -59,6 +60,7 @@ def assemble_system_prompt(
     parts = (
         PromptPart("system", fill_placeholders(system.strip())),
         PromptPart("identity", introduction),
+        PromptPart("persona", fill_placeholders(persona.strip())),
         PromptPart("skills", format_always_on(skills)),
         PromptPart("skill_index", format_index(skills)),
         PromptPart("rules", RULES),

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from paca.accounts.models import AuditEntry
-from paca.agents import catalogue, context_preview
+from paca.agents import catalogue, context_preview, persona_catalogue
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import EFFORT_NAMES, NAMES
 from paca.agents.models import Agent, Skill, SkillFile
@@ -41,6 +41,7 @@ SECTIONS = (
     ("memory", "Memory", "brain"),
     ("git", "Git", "git-branch"),
     ("status", "Status", "circle-dot"),
+    ("personas", "Personas", "users"),
     ("skills", "Skills", "file-text"),
     ("mcp-servers", "MCP servers", "plug"),
     ("check-ins", "Check-ins", "clock"),
@@ -116,6 +117,9 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         verifications=VERIFICATIONS,
         memory_policies=memory.POLICIES,
         default_verification=DEFAULT_VERIFICATION,
+        personas=_personas(agent),
+        own_personas=list(agent.project.personas.all()),
+        predefined_personas=persona_catalogue.PERSONAS,
         skills=_skills(agent),
         skill_templates=catalogue.skill_templates(),
         **check_in_rows.context(agent, may_read_docs=permissions.allows(member, "docs:read")),
@@ -144,6 +148,16 @@ def _lent_key(agent: Agent, user_id: UUID | None) -> str:
 
 def _ending(key: model_keys.FoundKey) -> str:
     return f", which ends in {key.last4}" if key.last4 else ""
+
+
+def _personas(agent: Agent) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The personas to choose from, as ``(category, [(id, name)])``: those of the agent's category first."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    mine_first = sorted(persona_catalogue.PERSONAS, key=lambda p: p.category != agent.category)
+    for each in mine_first:
+        groups.setdefault(str(each.category.label), []).append((each.slug, each.name))
+    own = [(str(each.pk), each.name) for each in agent.project.personas.all()]
+    return [("Of this project", own), *groups.items()] if own else list(groups.items())
 
 
 def _skills(agent: Agent) -> list[Skill]:
