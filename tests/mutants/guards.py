@@ -367,13 +367,6 @@ MUTANTS = (
         value("tuple(commands)"),
         (f"{BACKGROUND}::test_a_command_of_a_sandbox_that_an_older_worker_has_ended_is_lost",),
     ),
-    Mutant(
-        "look-with-the-epoch-of-the-lease",
-        never,
-        (
-            "tests/sandbox/test_background_calls.py::test_a_look_attaches_only_to_a_sandbox_that_runs",
-        ),
-    ),
     Mutant("todo-at-most-twenty", never, (TODO,)),
     Mutant("todo-one-in-progress", never, (TODO,)),
     Mutant("todo-texts-are-short", never, (TODO,)),

@@ -135,7 +135,8 @@ class Bubblewrap:
     async def attach(self, spec: SandboxSpec, *, epoch: int) -> Sandbox | None:
         """Attach to the sandbox if it runs on this machine and is not paused. See ``Backend.attach``.
 
-        Raises ``SandboxUnavailable`` if its folder cannot be read, and ``Superseded``.
+        The runner refuses an epoch that is lower than its own. Raises ``SandboxUnavailable`` if it does not answer,
+        and ``Superseded``.
         """
         directory = self._directory(spec.conversation_id)
         if not directory.folder.is_dir():
@@ -145,9 +146,6 @@ class Bubblewrap:
                 runner = host_process.read_record(directory.folder)
                 if not runner.is_alive or runner.is_paused:
                     return None
-                # guard: look-with-the-epoch-of-the-lease
-                if epoch < runner.epoch:
-                    raise Superseded()
                 unattended_seconds = self._idle_policy.unattended_seconds(spec)
                 attachment = await attach_to_runner(directory, epoch, unattended_seconds)
         except (OSError, SandboxGone, TimeoutError) as error:
