@@ -60,6 +60,7 @@ CHOSEN = (
     # Traces: bytes in the database, and a row that two writers lock.
     "tests/flows/test_traces.py",
     # Skills: bytes, and keywords in JSON.
+    "tests/flows/test_mcp.py::test_a_server_in_the_sandbox_works_beside_a_dead_one",
     "tests/flows/test_skills.py::test_skill_is_opened_by_a_keyword_and_another_by_the_agent",
     "tests/flows/test_sweeper.py",
     "tests/flows/test_interruptions.py",
@@ -112,6 +113,7 @@ LEFT_OUT = {
     "tests/flows/test_custom_tools.py": SAME_QUERIES,
     "tests/flows/test_demo.py": SAME_QUERIES,
     "tests/flows/test_fallback.py": SAME_QUERIES,
+    "tests/flows/test_mcp_registries.py": SAME_QUERIES,
     "tests/flows/test_telemetry.py": SAME_QUERIES,
     "tests/flows/test_docker.py": DOCKER,
     "tests/flows/test_docker_daemon.py": DOCKER,
