@@ -81,6 +81,18 @@ def test_hostile_texts_are_shown_and_do_nothing(page: Page) -> None:
     assert "\u202e" not in sample.inner_text()
 
 
+def test_image_of_a_result_is_shown_and_a_dead_server_is_named(page: Page) -> None:
+    page.goto("/styleguide/")
+    card = page.locator("paca-sample[data-rows=tools] details").filter(
+        has_text="mcp__browser__screenshot"
+    )
+    card.first.locator("summary").click()
+    image = card.first.get_by_alt_text("Image 1 of the result")
+    expect(image).to_be_visible()
+    assert image.evaluate("each => each.decode().then(() => each.naturalWidth)") == 1
+    expect(page.get_by_text("The MCP server web is unavailable.").first).to_be_attached()
+
+
 def test_hostile_message_is_inert_on_every_page(page: Page) -> None:
     from_a_person = (
         "<img src=x onerror=\"document.title='broken'\"> **bold** [x](javascript:alert(1))"

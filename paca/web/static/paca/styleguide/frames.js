@@ -61,6 +61,8 @@ export const TOOL_STATES = framesOf([
   call("edit", "edit_file", { path: "billing/totals.py" }, "billing/totals.py"), started("edit"), returned("edit", DIFF),
   call("write", "write_file", { path: "hello.py", content: "print('hello')\n" }, "hello.py"), started("write"), returned("write", "Created hello.py: 1 line, 15 B."),
   call("other", "weather_report", { city: "Lima" }, ""), started("other"), returned("other", "18 °C"),
+  call("image", "mcp__browser__screenshot", { page: "/" }, "/"), started("image"),
+  returned("image", "[image 1: GIF, 35 bytes]", { images: [{ kind: "image/gif", data: "R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs=" }] }),
 ]);
 
 /** One of each other kind of row. */
@@ -85,6 +87,8 @@ export const OTHER_ROWS = framesOf([
   ["message.discarded", { call_id: "m3", cause: "cancelled", text: "And in the next step I will" }],
   ["conversation.interrupted", { by: ADA.name }],
   ["sandbox.lost", { cause: "It ran out of memory" }],
+  ["mcp.unavailable", { server: "web", error: "it answers HTTP 503" }],
+  ["mcp.available", { server: "web" }],
   ["conversation.forked", { conversation_id: "c1", seq: 9, title: "Invoice totals", by: ADA.name, files: "later" }],
   ["sandbox.files_copied", { conversation_id: "c1", backend: "docker", copied_at: "2026-03-02T09:12:00+00:00", files: 14, bytes: 2100000, commands_since: 3, changed: 1, told: "Copied 14 files and folders as they were at 09:12 UTC. 3 commands and edits ran there after the point of the fork." }],
   ["sandbox.files_copied", { conversation_id: "c1", error: "the other conversation was deleted before its files were copied", told: "The fork goes on without files: the other conversation was deleted before its files were copied." }],
