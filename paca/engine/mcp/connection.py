@@ -115,27 +115,38 @@ class ServerConnection:
 
     async def _hold(self, opened: asyncio.Future[None], closing: asyncio.Event) -> None:
         """Connect, and keep the connection until it ends or is closed."""
+        session: SdkSession | None = None
         try:
             async with AsyncExitStack() as stack:
-                await load_sdk()
-                # The start of a sandbox has time limits of its own.
-                is_inside = self.settings.transport == "stdio"
-                workspace = await self._workspace() if is_inside else None
-                self.connecting_since = clock.monotonic()
-                async with asyncio.timeout(self.settings.start_seconds):
-                    session = await self._connect(stack, workspace)
-                    await self._take_offer(session)
+                session = await self._open(stack)
                 self._session, self.error, self._failures = session, "", 0
                 _settle(opened, None)
                 await _first_of(closing.wait(), session.wait_until_ended())
-        except TimeoutError:
-            seconds = self.settings.start_seconds
-            await self._fail(opened, ServerUnavailable(f"it did not answer within {seconds:g} s"))
         except PacaError as error:
-            await self._fail(opened, error)
+            # A connection that was given up may end in any way, while the next one is there already.
+            # guard: mcp-old-connection-says-nothing
+            if not closing.is_set():
+                await self._fail(opened, error)
         finally:
-            self._session = None
+            if self._session is session:
+                self._session = None
             _settle(opened, ServerUnavailable(self.error or "it was not connected"))
+
+    async def _open(self, stack: AsyncExitStack) -> SdkSession:
+        """Connect and take the offer. Raises ``PacaError``."""
+        await load_sdk()
+        # The start of a sandbox has time limits of its own.
+        is_inside = self.settings.transport == "stdio"
+        workspace = await self._workspace() if is_inside else None
+        self.connecting_since = clock.monotonic()
+        seconds = self.settings.start_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                session = await self._connect(stack, workspace)
+                await self._take_offer(session)
+        except TimeoutError:
+            raise ServerUnavailable(f"it did not answer within {seconds:g} s") from None
+        return session
 
     async def _connect(
         self, stack: AsyncExitStack, workspace: SandboxWorkspace | None
@@ -188,7 +199,6 @@ class ServerConnection:
         pause = FIRST_RETRY_SECONDS * 2 ** min(self._failures, 10)
         self._retry_at = clock.monotonic() + min(pause, MAX_RETRY_SECONDS)
         self._failures += 1
-        self._session = None
         logger.warning(
             "MCP server unavailable", extra={"server": self.settings.name, "error": self.error}
         )

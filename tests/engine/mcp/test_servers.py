@@ -11,10 +11,11 @@ import pytest
 
 from paca import events
 from paca.engine.mcp import connection, group
+from paca.engine.mcp.errors import ServerUnavailable
 from paca.engine.mcp.group import ServerGroup
 from paca.engine.tools.base import ToolContext, ToolOutput
 from paca.engine.workspace import SandboxWorkspace
-from tests.support.mcp_servers import HostPipes, MemoryServers, make_group
+from tests.support.mcp_servers import HostPipe, HostPipes, MemoryServers, make_group
 
 
 async def no_workspace() -> SandboxWorkspace:
@@ -211,6 +212,30 @@ async def test_a_server_in_the_sandbox_whose_tools_are_known_waits_for_its_first
     run.group = again
     assert (await run.call("mcp__good__echo", text="on")).output == "echo: on"
     assert len(run.pipes.pipes) == 2
+
+
+async def test_an_old_connection_that_ends_late_disturbs_no_new_one(run, monkeypatch):
+    ended = asyncio.Event()
+    close = HostPipe.close
+
+    async def close_late(pipe: HostPipe) -> None:
+        await ended.wait()
+        await close(pipe)
+        raise ServerUnavailable("the old one")
+
+    run.servers.add_stdio("good")
+    await run.begin_turn()
+    monkeypatch.setattr(HostPipe, "close", close_late)
+    assert (await run.call("mcp__good__die")).failed
+    first = run.group._connections["good"]
+    old = first._holder
+    pid = (await run.call("mcp__good__pid")).output
+    monkeypatch.setattr(HostPipe, "close", close)
+    ended.set()
+    assert old is not None
+    await asyncio.wait({old}, timeout=20)
+    assert (await run.call("mcp__good__pid")).output == pid
+    assert not first.error
 
 
 async def test_resources_and_prompts_are_read_by_three_tools(run):
