@@ -1495,11 +1495,4 @@ MUTANTS = (
     Mutant("oauth-answer-length", never, (f"{OAUTH}::test_answer_without_end_is_refused",)),
     Mutant("oauth-schemes", never, (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",)),
     Mutant("oauth-private-hosts", never, (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",)),
-    Mutant(
-        "mcp-old-connection-says-nothing",
-        always,
-        (
-            "tests/engine/mcp/test_servers.py::test_an_old_connection_that_ends_late_disturbs_no_new_one",
-        ),
-    ),
 )

@@ -124,7 +124,6 @@ class ServerConnection:
                 await _first_of(closing.wait(), session.wait_until_ended())
         except PacaError as error:
             # A connection that was given up may end in any way, while the next one is there already.
-            # guard: mcp-old-connection-says-nothing
             if not closing.is_set():
                 await self._fail(opened, error)
         finally:
