@@ -8,6 +8,7 @@ __all__ = [
     "LLM_MAX_RETRIES",
     "LLM_SECONDS",
     "LOCAL_LLM_SECONDS",
+    "PRIVATE_MCP_SERVERS",
     "PRIVATE_MODEL_SERVERS",
 ]
 
@@ -51,6 +52,11 @@ LLM_LOADING_SECONDS = env.seconds(
     300,
     meaning="A server that is still loading its model, or a local one that does not listen yet, is asked again "
     "for this time.",
+)
+PRIVATE_MCP_SERVERS = env.comma_separated(
+    "PRIVATE_MCP_SERVERS",
+    meaning="Private MCP servers that projects may allow their agents, as host:port or host:*, comma separated. "
+    "Without them no project can.",
 )
 PRIVATE_MODEL_SERVERS = env.comma_separated(
     "PRIVATE_MODEL_SERVERS",

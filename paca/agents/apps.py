@@ -6,6 +6,7 @@ from django.conf import settings
 from paca.common.errors import ConfigurationError
 from paca.engine.llm import http_pool
 from paca.engine.llm.address_check import AllowedServers
+from paca.engine.mcp import addresses
 
 
 class AgentsConfig(AppConfig):
@@ -14,12 +15,20 @@ class AgentsConfig(AppConfig):
     verbose_name = "Agents"
 
     def ready(self) -> None:
-        """Tell the engine which private model servers the operator allows.
+        """Tell the engine which private servers the operator allows.
 
         Raises ``ConfigurationError`` for a malformed entry.
         """
-        try:
-            allowed = AllowedServers.parse(settings.PRIVATE_MODEL_SERVERS)
-        except ValueError as error:
-            raise ConfigurationError(f"PRIVATE_MODEL_SERVERS: {error}.") from None
-        http_pool.allow_private_servers(allowed)
+        http_pool.allow_private_servers(
+            _parsed("PRIVATE_MODEL_SERVERS", settings.PRIVATE_MODEL_SERVERS)
+        )
+        addresses.allow_private_servers(
+            _parsed("PRIVATE_MCP_SERVERS", settings.PRIVATE_MCP_SERVERS)
+        )
+
+
+def _parsed(setting: str, entries: list[str]) -> AllowedServers:
+    try:
+        return AllowedServers.parse(entries)
+    except ValueError as error:
+        raise ConfigurationError(f"{setting}: {error}.") from None

@@ -43,6 +43,7 @@ def clean_environment() -> dict[str, str]:
         "DOCKER_HOST": "unix:///nowhere/docker.sock",
         "LOG_FORMAT": "text",
         "PRIVATE_MODEL_SERVERS": "127.0.0.1:*",  # the scripted model servers
+        "PRIVATE_MCP_SERVERS": "127.0.0.1:*",
     }
 
 

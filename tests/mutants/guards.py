@@ -1336,8 +1336,13 @@ MUTANTS = (
     ),
     Mutant(
         "mcp-private-addresses",
+        never,
+        ("tests/engine/mcp/test_addresses.py",),
+    ),
+    Mutant(
+        "mcp-private-addresses-of-the-operator",
         value("True"),
-        ("tests/engine/mcp/test_addresses.py::test_private_addresses_are_refused",),
+        ("tests/engine/mcp/test_addresses.py",),
     ),
     Mutant(
         "mcp-slow-servers-hold-nothing-up",

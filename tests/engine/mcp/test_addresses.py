@@ -4,6 +4,8 @@ import ipaddress
 
 import pytest
 
+from paca.engine.llm.address_check import AllowedServers
+from paca.engine.mcp import addresses
 from paca.engine.mcp.addresses import AllowedAddresses
 
 METADATA = ("169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fe80::1")
@@ -25,13 +27,27 @@ def test_private_addresses_are_refused(address):
     assert not AllowedAddresses().allows("host", 80, ipaddress.ip_address(address))
 
 
+@pytest.fixture
+def of_operator(monkeypatch):
+    """The operator lists this host at port 80."""
+    monkeypatch.setattr(addresses, "_of_operator", AllowedServers.parse(["host:80"]))
+
+
 @pytest.mark.parametrize("address", PRIVATE)
-def test_private_addresses_are_allowed_where_the_project_says_so(address):
-    assert AllowedAddresses(private=True).allows("host", 80, ipaddress.ip_address(address))
+def test_private_addresses_are_allowed_where_project_and_operator_say_so(address, of_operator):
+    private = ipaddress.ip_address(address)
+    assert AllowedAddresses(private=True).allows("host", 80, private)
+    assert not AllowedAddresses(private=True).allows("host", 81, private)
+    assert not AllowedAddresses(private=False).allows("host", 80, private)
+
+
+def test_a_refusal_names_the_setting_that_is_missing():
+    assert "its settings do not allow" in str(AllowedAddresses().refusal("host", 80))
+    assert "PRIVATE_MCP_SERVERS=host:80" in str(AllowedAddresses(private=True).refusal("host", 80))
 
 
 @pytest.mark.parametrize("address", METADATA)
-def test_metadata_services_are_never_allowed(address):
+def test_metadata_services_are_never_allowed(address, of_operator):
     assert not AllowedAddresses(private=True).allows("host", 80, ipaddress.ip_address(address))
 
 
