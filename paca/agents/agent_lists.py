@@ -28,7 +28,7 @@ ORDERS = {
     "category": keyset.Order("category", keyset.read_text),
 }
 DEFAULT_ORDER = "-created_at"
-MAX_VALUES = 20
+MAX_VALUES, MAX_VALUE_CHARACTERS = 20, 200
 PRIORITY_NAMES = tuple(each.name.lower() for each in AgentPriority)
 
 
@@ -43,6 +43,10 @@ def select(project: Project, query: Mapping[str, Sequence[str]]) -> AgentQuerySe
         values = [value for value in query.get(name, ()) if value]
         if len(values) > MAX_VALUES:
             raise Invalid(fields={name: [f"Give at most {MAX_VALUES} values."]})
+        # SQLite fails with longer patterns of LIKE.
+        # guard: agent-filters-are-short
+        if any(len(value) > MAX_VALUE_CHARACTERS for value in values):
+            raise Invalid(fields={name: [f"Give at most {MAX_VALUE_CHARACTERS} characters."]})
         if not all(map(is_storable, values)):
             raise Invalid(fields={name: ["This has characters that no text can have."]})
         if values:

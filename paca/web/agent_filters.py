@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -147,14 +148,14 @@ def _url(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _page(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and int(text[:5]) > 0 else 1
+    return int(text) if re.fullmatch("[1-9][0-9]{0,4}", text) else 1
 
 
 def _page_of(found: QuerySet[Agent], address: _Address) -> tuple[QuerySet[Agent], bool]:
     """The agents of the page, and whether others follow."""
     sign = "-" if address.sort.startswith("-") else ""
     order = agent_lists.ORDERS[address.sort.removeprefix("-")].field
-    first = (min(address.page, 99_999) - 1) * PAGE_SIZE
+    first = (address.page - 1) * PAGE_SIZE
     ordered = found.order_by(f"{sign}{order}", Lower("name"), "id")
     ids = list(ordered.values_list("pk", flat=True)[first : first + PAGE_SIZE + 1])
     return ordered.filter(pk__in=ids[:PAGE_SIZE]), len(ids) > PAGE_SIZE

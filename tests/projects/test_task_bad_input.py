@@ -38,6 +38,7 @@ TABLE: list[tuple[Any, ...]] = [
     ("GET", f"{T}?sprint=x", None, 400, "invalid", "sprint", "Give an id."),
     ("GET", f"{T}?parent=PACA-1", None, 400, "invalid", "parent", "number of a task"),
     ("GET", f"{T}?parent={10**30}", None, 400, "invalid", "parent", "number of a task"),
+    ("GET", f"{T}?search={'x' * 60_000}", None, 400, "invalid", "search", "at most 200"),
     ("GET", f"{T}?parent=%C2%B2", None, 400, "invalid", "parent", "number of a task"),
     ("GET", f"{T}?label=a%00b", None, 400, "invalid", "label", "characters"),
     ("GET", f"{T}?search=a%00b", None, 400, "invalid", "search", "characters"),

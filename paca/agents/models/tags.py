@@ -40,6 +40,8 @@ def check_tags(tags: Any) -> None:
 def has_tag(tag: str) -> models.Q:
     """The condition that an agent has this tag. The separators around it keep ``go`` from finding ``golang``."""
     [normal] = normalize_tags([tag]) or [""]
+    if SEPARATOR in normal:  # no tag has one, and two neighbours would match
+        return models.Q(pk__in=[])
     return models.Q(tags__contains=f"{SEPARATOR}{normal}{SEPARATOR}")
 
 
