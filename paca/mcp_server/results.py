@@ -11,7 +11,7 @@ TEXT_LIMITS = (40_000, 8_000, 2_000, 400, 80)
 def to_text(result: Any) -> str:
     """The result as JSON of at most 60,000 characters."""
     for limit in TEXT_LIMITS:
-        text = _encode(_cut(result, limit))
+        text = _encode(cut(result, limit))
         if len(text) <= MAX_CHARACTERS:
             return text
     # Only a list of very many things is left; its reader asks for fewer.
@@ -36,15 +36,16 @@ def part_of(text: str, offset: int, limit: int) -> dict[str, Any]:
     return {"text": part, "characters": len(text), **more}
 
 
-def _encode(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _cut(value: Any, limit: int) -> Any:
+def cut(value: Any, limit: int) -> Any:
+    """The value with each text that is longer cut to ``limit`` characters, and the number of the others behind it."""
     if isinstance(value, str) and len(value) > limit:
         return f"{value[:limit]} [... {len(value) - limit} more characters]"
     if isinstance(value, list):
-        return [_cut(each, limit) for each in value]
+        return [cut(each, limit) for each in value]
     if isinstance(value, dict):
-        return {name: _cut(each, limit) for name, each in value.items()}
+        return {name: cut(each, limit) for name, each in value.items()}
     return value
+
+
+def _encode(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

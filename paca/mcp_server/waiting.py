@@ -1,6 +1,7 @@
 """Waits until an agent has answered, for a bounded time, and ends all waits when the web server stops."""
 
 import asyncio
+import weakref
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,10 +21,19 @@ MAX_WAITS = 10
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS, GROWTH = 0.5, 3.0, 1.5
 SPOKEN = "agent.message.spoken"
 WORKING = {"queued", "running"}
-FIELDS = ("id", "status", "reason", "detail", "activity", "title", "agent", "task_id", "last_seq")
+# What a waiting conversation waits for that goes on by itself.
+GOES_ON_AFTER = {"sandbox", "helpers"}
+# A conversation that waits for this does not begin before a person acts.
+NOT_ACTIVE = {"agent_paused", "agent_inactive"}
+FIELDS = (
+    *("id", "status", "reason", "detail", "activity", "waits_for", "title"),
+    *("agent", "task_id", "last_seq"),
+)
 NEXT_STEPS = {
     "begun": "The agent has begun; do not start it again. not_waited says why its answer was not awaited.",
     "working": "It works on. Call wait_for_agent with this conversation again.",
+    "agent_paused": "The agent is paused. It begins when a person sets it to active in Paca. Then wait again.",
+    "agent_inactive": "The agent is inactive. It begins when a person sets it to active in Paca. Then wait again.",
     "waiting": "It waits for a person, who decides in Paca: list_requests shows for what. Then wait again.",
     "paused": "It is paused. A message with send_message lets it go on, unless the reason needs a person.",
     "failed": "It failed; detail says why. A person may have to repair it.",
@@ -42,6 +52,7 @@ class Waits:
     def __init__(self) -> None:
         self._stops: defaultdict[asyncio.AbstractEventLoop, set[asyncio.Event]] = defaultdict(set)
         self._of_caller: Counter[str] = Counter()
+        self._ended: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
 
     @contextmanager
     def one(self, caller: str) -> Iterator[asyncio.Event]:
@@ -53,6 +64,10 @@ class Waits:
         if self._of_caller[caller] >= MAX_WAITS:
             raise TooManyWaits
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        # A request that came before the end and waits only now would hold the web server up.
+        # guard: mcp-waits-after-the-end
+        if loop in self._ended:
+            stop.set()
         self._of_caller[caller] += 1
         self._stops[loop].add(stop)
         try:
@@ -66,8 +81,10 @@ class Waits:
                 del self._of_caller[caller]
 
     def end_all(self) -> None:
-        """Let each wait of the running event loop answer now: its server stops."""
-        for stop in self._stops.get(asyncio.get_running_loop(), ()):
+        """Let each wait of the running event loop answer now, also one that begins later: its server stops."""
+        loop = asyncio.get_running_loop()
+        self._ended.add(loop)
+        for stop in self._stops.get(loop, ()):
             stop.set()
 
 
@@ -133,7 +150,7 @@ async def describe(call: Call, project: UUID, found: Any, *, after: int = 0) -> 
         "projects", project, "conversations", found["id"], "events", type=SPOKEN, limit=1
     )
     spoken = [each["data"]["text"] for each in log["results"] if each["seq"] > after]
-    state = "working" if _is_working(found) else found["status"]
+    state = "working" if _is_working(found) else found["waits_for"] or found["status"]
     next_step = {"next_step": NEXT_STEPS[state]} if state in NEXT_STEPS else {}
     # While it works, its last words are no answer.
     words = {} if not spoken else {"last_words" if state == "working" else "answer": spoken[-1]}
@@ -146,9 +163,12 @@ async def describe(call: Call, project: UUID, found: Any, *, after: int = 0) -> 
 
 
 def _is_working(conversation: Any) -> bool:
-    """Whether it goes on by itself: also while it waits for a sandbox."""
+    """Whether it goes on by itself: also while it waits for a sandbox or its helpers, but not if its agent is not active."""
     status, reason = conversation["status"], conversation["reason"]
-    return status in WORKING or (status == "waiting" and reason == "sandbox")
+    # guard: mcp-agent-that-is-not-active-does-not-work
+    if conversation["waits_for"] in NOT_ACTIVE:
+        return False
+    return status in WORKING or (status == "waiting" and reason in GOES_ON_AFTER)
 
 
 def _doing(conversation: Any) -> str:

@@ -1,10 +1,14 @@
 """Each tool of the MCP server does what its name says, by the addresses of the REST API."""
 
+import asyncio
+
 import pytest
 
 from paca.conversations.models import Conversation
+from paca.mcp_server.call import Call
+from paca.mcp_server.tools.base import all_rows
 from paca.projects.models import Comment, Doc, Task
-from paca.projects.services import tasks
+from paca.projects.services import comments, tasks
 from tests.support.mcp_caller import NEW, OLD, McpCaller
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,6 +99,37 @@ def test_task_is_made_read_changed_and_commented(caller: McpCaller, world):
     assert Task.objects.get().title == "Paint"
 
 
+def test_long_description_is_read_in_parts_whatever_the_comments_say(caller: McpCaller, world):
+    task = tasks.create(world.project, title="Long", description="ab" * 30_000, by=world.owner)
+    for number in range(3):
+        comments.add(task, text=f"{number}" * 50_000, by=world.owner)
+    given = {"project": world.project.pk, "task": task.number}
+    first = caller.tool("get_task", **given)
+    rest = caller.tool("get_task", **given, offset=first["description_next_offset"], comments=1)
+    assert first["description"] + rest["description"] == "ab" * 30_000
+    assert "description_next_offset" not in rest
+    assert [each["text"][8_000:] for each in first["newest_comments"]] == [
+        " [... 42000 more characters]"
+    ] * 3
+    assert rest["newest_comments"][0]["text"].startswith("2" * 24_000)
+    assert "newest_comments" not in caller.tool("get_task", **given, comments=0)
+
+
+def test_short_lists_have_the_rows_of_all_pages():
+    asked = []
+
+    class Rest:
+        async def get(self, *path: object, **query: object) -> object:
+            asked.append((path, query))
+            page = int(str(query["cursor"] or 0))
+            more = f"http://paca/?cursor={page + 1}&limit=200" if page < 2 else None
+            return {"results": [{"id": page}], "next": more}
+
+    found = asyncio.run(all_rows(Call(Rest(), None), "projects", state="open"))  # type: ignore[arg-type]
+    assert found == [{"id": 0}, {"id": 1}, {"id": 2}]
+    assert asked[0] == (("projects",), {"limit": 200, "cursor": "", "state": "open"})
+
+
 def test_list_goes_on_with_its_cursor(caller: McpCaller, world):
     for number in range(3):
         tasks.create(world.project, title=f"Task {number}", by=world.owner)
@@ -165,7 +200,11 @@ def test_conversation_is_shown_told_and_stopped(caller: McpCaller, world):
     project = world.project.pk
     task = tasks.create(world.project, title="Paint", by=world.owner)
     started = caller.tool(
-        "start_agent", project=project, agent=world.agent.pk, task=f"HARB-{task.number}"
+        "start_agent",
+        project=project,
+        agent=world.agent.pk,
+        task=f"HARB-{task.number}",
+        instruction=" \n",
     )
     conversation = started["conversation"]["id"]
     sent = caller.tool(

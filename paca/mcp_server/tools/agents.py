@@ -17,6 +17,7 @@ from paca.mcp_server.tools.base import (
     ProjectId,
     TaskNumber,
     Text,
+    all_rows,
     page,
 )
 from paca.mcp_server.tools.projects import ListArguments
@@ -58,7 +59,7 @@ class StartAgent(McpTool[StartArguments]):
     arguments = StartArguments
 
     async def act(self, arguments: StartArguments, call: Call) -> Any:
-        body: dict[str, Any] = {"instruction": arguments.instruction or ON_TASK}
+        body: dict[str, Any] = {"instruction": arguments.instruction.strip() or ON_TASK}
         if arguments.task is not None:
             body["task"] = arguments.task
         started = await call.rest.post(
@@ -214,8 +215,7 @@ class ListRequests(McpTool[NoArguments]):
     is_read_only = True
 
     async def act(self, arguments: NoArguments, call: Call) -> Any:
-        answer = await call.rest.get("requests", state="open", limit=50)
-        return answer["results"]
+        return await all_rows(call, "requests", state="open")
 
 
 TOOLS: tuple[McpTool[Any], ...] = (

@@ -15,6 +15,7 @@ from paca.common.text import is_storable
 from paca.mcp_server.call import Call
 
 HIGHEST_NUMBER = 2**31 - 1
+PAGE_ROWS, MAX_ROWS = 200, 1000
 
 
 class Arguments(BaseModel):
@@ -101,6 +102,19 @@ def page(answer: dict[str, Any], rows: list[Any]) -> dict[str, Any]:
     """A page of a list, with the cursor of the next one if there is one."""
     found = re.search(r"[?&]cursor=([^&]+)", answer.get("next") or "")
     return {"results": rows, **({"next": unquote_plus(found[1])} if found else {})}
+
+
+async def all_rows(call: Call, *path: object, **query: object) -> list[Any]:
+    """The rows of all pages of a list, up to ``MAX_ROWS``. Raises ``Refused``."""
+    found: list[Any] = []
+    cursor = ""
+    while len(found) < MAX_ROWS:
+        answer = await call.rest.get(*path, limit=PAGE_ROWS, cursor=cursor, **query)
+        shown = page(answer, answer["results"])
+        found += shown["results"]
+        if not (cursor := shown.get("next", "")):
+            break
+    return found
 
 
 def given(arguments: Arguments, *left_out: str) -> dict[str, Any]:

@@ -88,6 +88,8 @@ class WriteDocArguments(Arguments):
         # A whole text replaces what others have written since it was read; there is no merge.
         if self.doc is not None and "text" in self.model_fields_set and not self.if_updated_at:
             raise ValueError("if_updated_at is needed to change the text: take it from get_doc")
+        if self.doc is not None and self.idempotency_key:
+            raise ValueError("idempotency_key is for a new doc; a change takes if_updated_at")
         return self
 
 

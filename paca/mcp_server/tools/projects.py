@@ -14,6 +14,7 @@ from paca.mcp_server.tools.base import (
     NoArguments,
     ProjectId,
     Text,
+    all_rows,
     page,
 )
 
@@ -34,8 +35,8 @@ class ListProjects(McpTool[NoArguments]):
     is_read_only = True
 
     async def act(self, arguments: NoArguments, call: Call) -> Any:
-        answer = await call.rest.get("projects", limit=200)
-        return [pick(each, "id", "name", "prefix", "description") for each in answer["results"]]
+        found = await all_rows(call, "projects")
+        return [pick(each, "id", "name", "prefix", "description") for each in found]
 
 
 class ProjectArguments(Arguments):
@@ -55,11 +56,11 @@ class GetProject(McpTool[ProjectArguments]):
         place = ("projects", arguments.project)
         project = await call.rest.get(*place)
         statuses = await call.rest.get(*place, "statuses")
-        members = await call.rest.get(*place, "members", limit=200)
+        members = await all_rows(call, *place, "members")
         return {
             **pick(project, "id", "name", "prefix", "description", "time_zone"),
             "statuses": [pick(each, "id", "name", "category") for each in _rows(statuses)],
-            "members": [pick(each, "id", "name", "handle", "kind") for each in _rows(members)],
+            "members": [pick(each, "id", "name", "handle", "kind") for each in members],
         }
 
 

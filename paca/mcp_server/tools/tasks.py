@@ -6,8 +6,9 @@ from uuid import UUID
 from pydantic import Field
 
 from paca.mcp_server.call import Call
-from paca.mcp_server.results import pick
+from paca.mcp_server.results import cut, part_of, pick
 from paca.mcp_server.tools.base import (
+    HIGHEST_NUMBER,
     Arguments,
     IdempotencyKey,
     McpTool,
@@ -24,6 +25,8 @@ Priority = Literal["none", "low", "medium", "high", "urgent"]
 Title = Annotated[Text, Field(min_length=1, max_length=200)]
 Ids = Annotated[list[UUID], Field(max_length=50)]
 COMMENTS = 20
+# So that a whole result needs no further cut: a description that was cut in silence would be written back so.
+DESCRIPTION_CHARACTERS, COMMENTS_CHARACTERS = 30_000, 24_000
 
 
 class ListTasksArguments(ListArguments):
@@ -56,22 +59,48 @@ class TaskArguments(Arguments):
     task: TaskNumber
 
 
-class GetTask(McpTool[TaskArguments]):
-    """Show a task with its newest comments."""
+class GetTaskArguments(TaskArguments):
+    """A task, or a part of its long description."""
+
+    offset: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=HIGHEST_NUMBER,
+            description="Of the description, in characters; description_next_offset goes on.",
+        ),
+    ] = 0
+    comments: Annotated[
+        int, Field(ge=0, le=COMMENTS, description="How many; fewer are shown longer.")
+    ] = COMMENTS
+
+
+class GetTask(McpTool[GetTaskArguments]):
+    """Show a task with its newest comments, a long description in parts."""
 
     name = "get_task"
-    arguments = TaskArguments
+    arguments = GetTaskArguments
     is_read_only = True
 
-    async def act(self, arguments: TaskArguments, call: Call) -> Any:
+    async def act(self, arguments: GetTaskArguments, call: Call) -> Any:
         place = ("projects", arguments.project, "tasks", arguments.task)
         task = await call.rest.get(*place)
-        comments = await call.rest.get(*place, "comments", limit=COMMENTS)
+        part = part_of(task["description"], arguments.offset, DESCRIPTION_CHARACTERS)
+        rest = {f"description_{name}": part[name] for name in part if name == "next_offset"}
+        found = {**_full(task), "description": part["text"], **rest}
+        if not arguments.comments:
+            return found
+        answer = await call.rest.get(*place, "comments", limit=arguments.comments)
+        longest = COMMENTS_CHARACTERS // max(1, len(answer["results"]))
         shown = [
-            {**pick(each, "id", "text", "parent", "created_at"), "author": each["author"]["name"]}
-            for each in comments["results"]
+            {
+                **pick(each, "id", "parent", "created_at"),
+                "author": each["author"]["name"],
+                "text": cut(each["text"], longest),
+            }
+            for each in answer["results"]
         ]
-        return {**_full(task), "newest_comments": shown}
+        return {**found, "newest_comments": shown}
 
 
 class _TaskFields(Arguments):
