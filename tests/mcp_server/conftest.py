@@ -11,11 +11,17 @@ from tests.support.mcp_caller import McpCaller
 from tests.support.world import World, make_world
 
 
-@pytest.fixture
-def server(transactional_db: None) -> Iterator[LiveServer]:
-    cache.clear()
+@pytest.fixture(scope="package")
+def running_server(django_db_setup: None) -> Iterator[LiveServer]:
+    """One server for all tests: it keeps nothing from one request to the next."""
     with running("paca.asgi:application") as live:
         yield live
+
+
+@pytest.fixture
+def server(transactional_db: None, running_server: LiveServer) -> LiveServer:
+    cache.clear()
+    return running_server
 
 
 @pytest.fixture

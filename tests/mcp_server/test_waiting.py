@@ -19,6 +19,11 @@ from tests.support.mcp_caller import NEW, OLD, McpCaller
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "FIRST_LOOK_SECONDS", 0.02)
+
+
 @pytest.fixture
 def started(caller: McpCaller, world: Any) -> dict[str, Any]:
     """The arguments that name a conversation which no worker takes."""
@@ -76,10 +81,38 @@ def test_wait_ends_when_a_person_must_decide_and_says_so(caller: McpCaller, star
     assert "waits for a person" in found["next_step"]
 
 
-def test_wait_goes_on_while_a_sandbox_is_awaited(caller: McpCaller, started):
-    set_status(started["conversation"], "running", "waiting", reason="sandbox")
+@pytest.mark.parametrize("reason", ["sandbox", "helpers"])
+def test_wait_goes_on_while_no_person_is_awaited(caller: McpCaller, started, reason):
+    set_status(started["conversation"], "running", "waiting", reason=reason)
     found = caller.tool("wait_for_agent", **started, wait_seconds=0.1)
     assert found["is_working"] is True
+
+
+@pytest.mark.parametrize("status", ["paused", "inactive"])
+def test_wait_for_an_agent_that_is_not_active_ends_and_says_who_can_go_on(
+    caller: McpCaller, world: Any, started, status
+):
+    world.agent.status = status
+    world.agent.save()
+    found = caller.tool("wait_for_agent", **started)
+    assert (found["is_working"], found["conversation"]["waits_for"]) == (False, f"agent_{status}")
+    assert f"The agent is {status}" in found["next_step"]
+
+
+def test_wait_that_begins_after_the_web_server_has_ended_all_is_over_at_once():
+    waits = waiting.Waits()
+
+    async def begin_late() -> bool:
+        waits.end_all()
+        with waits.one("a") as stop:
+            return stop.is_set()
+
+    async def begin_in_another_server() -> bool:
+        with waits.one("a") as stop:
+            return stop.is_set()
+
+    assert asyncio.run(begin_late()) is True
+    assert asyncio.run(begin_in_another_server()) is False
 
 
 def test_older_message_is_no_answer(caller: McpCaller, started):
