@@ -59,7 +59,9 @@ class Impact:
 def measure(agent: Agent) -> Impact:
     """Count what the agent works on now, in five queries whatever their number."""
     waits = waits_for_person()
-    conversations = Conversation.objects.filter(agent=agent, deleted_at=None).aggregate(
+    # Helpers are parts of the conversation that started them, as in lists.
+    own = Conversation.objects.filter(agent=agent, deleted_at=None).top_level()
+    conversations = own.aggregate(
         running=Count("pk", filter=Q(status__in=ACTIVE_STATUSES) & ~waits),
         waiting=Count("pk", filter=waits),
         queued=Count("pk", filter=Q(status=ConversationStatus.QUEUED)),

@@ -12,11 +12,12 @@ from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.conversations import selectors, services
 from paca.conversations.models import PendingKind, StopReason
-from paca.conversations.services import check_ins, delivery, memory, model_calls
+from paca.conversations.services import agent_pauses, check_ins, delivery, memory, model_calls
 from paca.engine.llm.base import Usage
 from paca.projects.models import Comment, Member, Project, Task
 from paca.projects.signals import (
     agent_states_asked,
+    agent_status_changed,
     member_mentioned,
     members_changed,
     model_call_ended,
@@ -80,6 +81,14 @@ def on_member_mentioned(comment: Comment, member: Member, by: Member | None, **_
 
 def _is_same(member: Member, by: Member | None) -> bool:
     return by is not None and by.pk == member.pk
+
+
+@receiver(agent_status_changed)
+def on_agent_status_changed(agent: Agent, by: Any, **_: Any) -> None:
+    """Let an agent that is active again go on with what its pause has paused, whichever way it was set to active."""
+    # guard: active-agent-goes-on
+    if agent.status == Agent.Status.ACTIVE:
+        agent_pauses.go_on(agent, by=by if isinstance(by, Member) or by is None else by.actor)
 
 
 @receiver(agent_states_asked)

@@ -33,6 +33,9 @@ project_changed = Signal()
 # A project has another time zone. Arguments: project.
 time_zone_changed = Signal()
 
+# An agent has another status, which stands on the agent. Arguments: agent, by (None for the system).
+agent_status_changed = Signal()
+
 # A model is about to be called outside a conversation, so that its cost is counted all the same.
 # Arguments: call_id, agent, purpose (of ModelCallPurpose), asked (optional: its model and base_url, else the agent's),
 # key_source (optional: whose key it uses).

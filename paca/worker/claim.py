@@ -155,9 +155,10 @@ def claimable() -> QuerySet[Conversation]:
     stopped. Other conversations that are already running are always included.
     """
     active = Conversation.objects.active_of(OuterRef("agent"))
-    waits = _has_place_beside(
-        active, status=ConversationStatus.QUEUED, agent__status=Agent.Status.ACTIVE
-    )
+    # A helper is a part of a turn that runs, and the turn of an agent that is not active any more finishes.
+    # guard: helper-begins-although-its-agent-is-paused
+    may_begin = Q(agent__status=Agent.Status.ACTIVE) | Q(parent__isnull=False)
+    waits = may_begin & _has_place_beside(active, status=ConversationStatus.QUEUED)
     stop = Trigger.objects.filter(
         conversation=OuterRef("pk"), state=TriggerState.NEW, control=ControlCommand.STOP
     )
@@ -198,6 +199,7 @@ class ClaimCandidate(NamedTuple):
     lease_epoch: int
     lost_workers: int
     activity: str
+    parent_id: UUID | None
 
 
 _CANDIDATES = Select(lambda: claimable().values_list(*ClaimCandidate._fields)[:MAX_CANDIDATES])
@@ -246,7 +248,7 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
     queued = candidate.status == ConversationStatus.QUEUED
     # A worker that releases its claim clears the owner: it has not died of this step.
     lost_workers = 0 if queued else candidate.lost_workers + bool(candidate.lease_owner)
-    if queued and not _agent_has_capacity(candidate.agent_id):
+    if queued and not _agent_has_capacity(candidate.agent_id, is_helper=bool(candidate.parent_id)):
         return None
     decided = not queued and candidate.activity == WAITS_FOR_WORKER and not candidate.lease_owner
     # guard: decided-work-waits-for-a-place
@@ -296,7 +298,9 @@ def _has_place_again(candidate: ClaimCandidate) -> bool:
     return stop.exists() or _agent_has_capacity(candidate.agent_id, _AT_WORK_COUNT)
 
 
-def _agent_has_capacity(agent_id: UUID, count: Select = _RUNNING_COUNT) -> bool:
+def _agent_has_capacity(
+    agent_id: UUID, count: Select = _RUNNING_COUNT, *, is_helper: bool = False
+) -> bool:
     """Whether the agent may run one more conversation than ``count``. The lock on its row orders the claims."""
     [(deleted_at, limit, status)] = _AGENT_LOCK.rows(id=agent_id)
     if deleted_at is not None:
@@ -305,7 +309,7 @@ def _agent_has_capacity(agent_id: UUID, count: Select = _RUNNING_COUNT) -> bool:
         return False
     # Its status has changed since the candidates were read.
     # guard: agent-that-is-not-active-begins-nothing
-    if count is _RUNNING_COUNT and status != Agent.Status.ACTIVE:
+    if count is _RUNNING_COUNT and not is_helper and status != Agent.Status.ACTIVE:
         return False
     # Counted after the lock is taken, so that claims made meanwhile count.
     running = sum(int(n) for (n,) in count.rows(agent=agent_id))

@@ -13,7 +13,7 @@ from paca.agents.models import AgentStatus
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.models.inbox import TriggerQuerySet
-from paca.conversations.services import answers, helpers
+from paca.conversations.services import agent_pauses, answers, helpers
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
@@ -113,6 +113,9 @@ def _finish(
         queue_for_waiting_messages(lease.conversation_id)
         return False
     store.append(lease.conversation_id, _final_event(outcome, by), lease=lease)
+    # guard: pause-that-was-taken-back-is-none
+    if (outcome.status, outcome.reason) == BY_PERSON:
+        agent_pauses.go_on_after_turn(lease.conversation_id)
     return False
 
 

@@ -70,6 +70,7 @@ TITLES = "tests/conversations/test_generated_titles.py"
 TITLE_FLOWS = "tests/flows/test_titles.py"
 SETTINGS = "tests/agents/test_settings_have_effect.py"
 PLACES = "tests/worker/test_places.py"
+PAUSES = "tests/conversations/test_agent_pauses.py"
 STATUS = "tests/conversations/test_agent_status.py"
 SPENDING = "tests/engine/test_spending.py"
 TASKS = "tests/projects/test_tasks.py"
@@ -630,6 +631,37 @@ MUTANTS = (
         ("tests/agents/test_bulk.py::test_one_bad_row_makes_no_agent_and_each_problem_is_named",),
     ),
     Mutant(
+        "helper-begins-although-its-agent-is-paused",
+        value("Q(agent__status=Agent.Status.ACTIVE)"),
+        (f"{PAUSES}::test_graceful_change_lets_the_helpers_of_a_turn_begin",),
+    ),
+    Mutant(
+        "every-change-of-a-status-is-told",
+        never,
+        (f"{PAUSES}::test_agent_that_is_active_again_goes_on_whichever_way_it_came",),
+    ),
+    Mutant(
+        "active-agent-goes-on",
+        never,
+        (f"{STATUS}::test_immediate_pause_pauses_at_the_next_step_and_goes_on_with_the_agent",),
+    ),
+    Mutant(
+        "pause-of-a-person-stays",
+        never,
+        (f"{PAUSES}::test_pause_of_a_person_beside_that_of_the_status_stays",),
+    ),
+    Mutant(
+        "pause-that-was-taken-back-is-none",
+        never,
+        (f"{PAUSES}::test_turn_that_obeys_a_pause_which_was_taken_back_meanwhile_goes_on",),
+    ),
+    Mutant("task-search-is-short", never, ("tests/projects/test_task_bad_input.py",)),
+    Mutant(
+        "agent-filters-are-short",
+        never,
+        ("tests/agents/test_lists.py::test_bad_filter_of_agents_is_refused",),
+    ),
+    Mutant(
         "higher-priority-begins-first",
         value('_claimable().filter(waits | runs).order_by("updated_at")'),
         (f"{PLACES}::test_work_of_an_agent_with_a_higher_priority_is_begun_first",),
@@ -774,6 +806,10 @@ MUTANTS = (
     ),
     Mutant("mcp-gate", never, ("tests/mcp_server/test_access.py",)),
     Mutant("mcp-origin", always, ("tests/mcp_server/test_bad_input.py",)),
+    Mutant(
+        "mcp-agent-that-is-not-active-does-not-work", never, ("tests/mcp_server/test_waiting.py",)
+    ),
+    Mutant("mcp-waits-after-the-end", never, ("tests/mcp_server/test_waiting.py",)),
     Mutant("mcp-waits-per-token", never, ("tests/mcp_server/test_waiting.py",)),
     Mutant("realtime-origin", value("True"), ("tests/realtime/test_access.py",)),
     Mutant(

@@ -13,6 +13,7 @@ from paca.agents.services import checks, mcp_servers, skills
 from paca.common.errors import Conflict, Invalid, NotFound
 from paca.projects.models import Project, Role
 from paca.projects.services import members
+from paca.projects.signals import agent_status_changed
 
 SETTINGS = frozenset(
     {
@@ -148,6 +149,9 @@ def configure(
     _store_keys(agent, *keys)
     agent.save()
     _record_changes(before, agent, by=by)
+    # guard: every-change-of-a-status-is-told
+    if agent.status != before.status:
+        agent_status_changed.send(sender=Agent, agent=agent, by=by)
     if role is not None and role.pk != agent.member.role_id:
         members.change_role(agent.member, role=role, by=by)
     return agent
@@ -160,6 +164,8 @@ def set_status(agent: Agent, status: str, *, by: audit.HasActor | None, **facts:
     agent.save(update_fields=["status", "updated_at"])
     facts = {"former": former, "status": status, **facts}
     audit.record("agent.status_changed", agent, by=by, project_id=agent.project_id, **facts)
+    if status != former:
+        agent_status_changed.send(sender=Agent, agent=agent, by=by)
 
 
 @transaction.atomic

@@ -348,9 +348,9 @@ class Conversation(BaseModel):
         """
         if self.status != ConversationStatus.QUEUED:
             return ""
-        if self.agent.status == self.agent.Status.PAUSED:
+        if self.parent_id is None and self.agent.status == self.agent.Status.PAUSED:
             return WaitsFor.AGENT_PAUSED
-        if self.agent.status == self.agent.Status.INACTIVE:
+        if self.parent_id is None and self.agent.status == self.agent.Status.INACTIVE:
             return WaitsFor.AGENT_INACTIVE
         active = getattr(self, "agent_load", None)
         if active is None:

@@ -28,19 +28,11 @@ from paca.common.errors import Conflict, Invalid, NotFound
 from paca.conversations import agent_impact
 from paca.conversations.models import (
     AgentStatusChange,
-    ControlCommand,
-    Conversation,
-    ConversationStatus,
     StatusChangeState,
     StatusMode,
-    StopReason,
-    Trigger,
-    TriggerState,
 )
-from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.conversations.services import lifecycle
+from paca.conversations.services import agent_pauses
 from paca.conversations.services.assignments import lock_agent
-from paca.conversations.services.inbox import HasName, add_trigger
 from paca.projects.models import Member
 from paca.projects.signals import project_changed
 
@@ -49,8 +41,6 @@ logger = logging.getLogger(__name__)
 BATCH = 50
 MAX_AHEAD = timedelta(days=366)
 RETRY = timedelta(minutes=1)
-# The kind of the pause that a conversation gets from a change of its agent's status.
-PAUSED_BY_STATUS = "agent_paused"
 
 
 class ConfirmationNeeded(Conflict):
@@ -82,13 +72,10 @@ def change(
     if agent.deleted_at is not None:
         raise AgentIsRetired
     impact = _confirmed_impact(agent, status, mode, confirmed)
-    former = agent.status
+    # A receiver lets an agent that becomes active go on.
     agents.set_status(agent, status, by=by, mode=mode, touched=asdict(impact), **facts)
-    if status == AgentStatus.ACTIVE:
-        if former == AgentStatus.PAUSED:
-            _go_on(agent, by=by)
-    elif mode == StatusMode.IMMEDIATE:
-        _end_turns(agent, status, by=by)
+    if status != AgentStatus.ACTIVE and mode == StatusMode.IMMEDIATE:
+        agent_pauses.end_turns(agent, status, by=by)
     _tell_pages(agent)
 
 
@@ -224,39 +211,6 @@ def _confirmed_impact(agent: Agent, status: str, mode: str, confirmed: bool) -> 
     if stops and impact.touches_anything and not confirmed:
         raise ConfirmationNeeded(f"This touches {impact.in_words}. Confirm it to go on.")
     return impact
-
-
-def _end_turns(agent: Agent, status: str, *, by: HasName | None) -> None:
-    """Pause the active conversations, or stop them and the queued ones."""
-    name = by.name if by else ""
-    if status == AgentStatus.INACTIVE:
-        lifecycle.stop_agent_conversations(
-            agent.pk, by=name, reason=StopReason.AGENT_INACTIVE, keep_paused=True
-        )
-        return
-    active = Conversation.objects.filter(agent=agent, status__in=ACTIVE_STATUSES, deleted_at=None)
-    for conversation in active.for_update():
-        add_trigger(conversation, PAUSED_BY_STATUS, by=name, control=ControlCommand.PAUSE)
-
-
-def _go_on(agent: Agent, *, by: HasName | None) -> None:
-    """Queue the conversations that a change of the status has paused, and no person since.
-
-    A pause that no turn has obeyed yet is taken back.
-    """
-    unread = Trigger.objects.filter(
-        conversation__agent=agent, kind=PAUSED_BY_STATUS, state=TriggerState.NEW
-    )
-    unread.move(TriggerState.DONE)
-    paused = Conversation.objects.filter(
-        agent=agent, status=ConversationStatus.PAUSED, reason="by_person", deleted_at=None
-    )
-    for conversation in paused.select_related("agent").for_update():
-        pauses = Trigger.objects.filter(conversation=conversation, control=ControlCommand.PAUSE)
-        newest = pauses.order_by("-created_at").values_list("kind", flat=True).first()
-        if newest == PAUSED_BY_STATUS:
-            with tolerated("a conversation goes on with its agent"), transaction.atomic():
-                lifecycle.resume(conversation, by=by or agent)
 
 
 def _moment(at: str, zone: str) -> datetime:

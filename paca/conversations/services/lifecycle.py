@@ -180,20 +180,21 @@ def pause(conversation: Conversation, *, by: Member) -> None:
     current = lock(conversation)
     if current.status not in ACTIVE_STATUSES:
         raise Conflict("Only a running conversation can be paused.")
-    if current.waits_for_helpers:
-        _pause_helpers(current, by=by)
-    add_trigger(current, "pause", by=by.name, control=ControlCommand.PAUSE, actor=by)
+    add_pause(current, "pause", by=by.name, actor=by)
 
 
-def _pause_helpers(current: Conversation, *, by: Member) -> None:
-    """Let the helpers of a locked conversation end their step and pause, and the conversation with them.
+def add_pause(current: Conversation, kind: str, *, by: str, actor: Member | None = None) -> None:
+    """Let a locked conversation that is active end its step and pause, and its helpers with it if it waits for them.
 
-    Those that wait for a worker do not begin, because the conversation is paused.
+    Those that wait for a worker do not begin, because the conversation is paused. ``kind`` is the cause, and ``by``
+    the name of a person.
     """
-    helpers.release(current, cause="pause", by=by.name)
-    for child in helpers.unfinished(current):
-        if child.status in ACTIVE_STATUSES:
-            add_trigger(child, "pause", by=by.name, control=ControlCommand.PAUSE, actor=by)
+    paused = [current]
+    if current.waits_for_helpers:
+        helpers.release(current, cause="pause", by=by)
+        paused += [each for each in helpers.unfinished(current) if each.status in ACTIVE_STATUSES]
+    for each in paused:
+        add_trigger(each, kind, by=by, control=ControlCommand.PAUSE, actor=actor)
 
 
 @transaction.atomic
