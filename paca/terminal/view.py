@@ -118,6 +118,12 @@ class View:
                 f"{data.get('handle')} runs in the background; /background shows and stops it"
             ),
             "agent.background.finished": self._background_finished,
+            "agent.subagent.started": lambda data: self._note(
+                f"helper {data.get('index', 0) + 1} ({data.get('kind')}) works on: {one_line(str(data.get('task')))[:120]}"
+            ),
+            "agent.subagent.finished": lambda data: self._note(
+                f"helper {data.get('index', 0) + 1} ({data.get('kind')}) has ended: {data.get('status')}"
+            ),
         }
         if thinking:
             handlers["agent.thought.streamed"] = self._thought_streamed

@@ -51,6 +51,7 @@ REASONS = {
     "configuration": "settings",
     "model_refused": "model refused",
     "sandbox": "sandbox",
+    "helpers": "helpers at work",
     "sandbox_error": "sandbox",
     "internal": "error in Paca",
     "agent_removed": "agent retired",

@@ -48,8 +48,8 @@ def begin(
         events.ConversationWaiting(reason=REASON, detail=request.subject),
         lease=lease,
     )
+    # guard: wait-for-helpers-reads-the-inbox
     if first is not None:
-        # guard: wait-for-helpers-reads-the-inbox
         stop_helpers(parent, by=first.by)
         cause = "stop" if first.control == ControlCommand.STOP else "message"
         helpers.release(parent, cause=cause, by=first.by)

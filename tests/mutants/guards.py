@@ -42,6 +42,8 @@ ASKING = "tests/engine/approvals/test_approvals.py"
 PLANS = "tests/engine/approvals/test_plans.py"
 QUESTIONS = "tests/conversations/test_questions_and_plans.py"
 QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
+DELEGATE = "tests/engine/approvals/test_delegate.py"
+HELPERS = "tests/conversations/test_helpers.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
@@ -1536,4 +1538,129 @@ MUTANTS = (
     Mutant("oauth-answer-length", never, (f"{OAUTH}::test_answer_without_end_is_refused",)),
     Mutant("oauth-schemes", never, (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",)),
     Mutant("oauth-private-hosts", never, (f"{OAUTH}::test_metadata_that_do_not_fit_are_refused",)),
+    Mutant(
+        "budget-counts-helpers",
+        value("0, 0.0"),
+        (f"{DELEGATE}::test_usage_of_helpers_counts_for_the_budget_of_the_conversation",),
+    ),
+    Mutant(
+        "budget-of-a-family-counts-all-of-it",
+        value("ModelCall.objects.none()"),
+        (f"{HELPERS}::test_budget_of_a_family_counts_all_of_it",),
+    ),
+    Mutant(
+        "conversation-waits-for-every-helper",
+        always,
+        (f"{HELPERS}::test_conversation_goes_on_after_the_last_helper_and_each_end_is_told_once",),
+    ),
+    Mutant(
+        "helper-end-is-told-once",
+        removed,
+        (f"{HELPERS}::test_conversation_goes_on_after_the_last_helper_and_each_end_is_told_once",),
+    ),
+    Mutant(
+        "helper-ends-no-sandbox-of-others",
+        never,
+        (f"{HELPERS}::test_sandbox_that_a_helper_starts_is_that_of_its_conversation",),
+    ),
+    Mutant(
+        "helper-has-no-budget-of-its-own",
+        removed,
+        (f"{HELPERS}::test_budget_of_a_family_counts_all_of_it",),
+    ),
+    Mutant(
+        "helper-inherits-read-only",
+        value("reads_only(piece.kind)"),
+        (f"{HELPERS}::test_approvals_and_plan_mode_are_inherited",),
+    ),
+    Mutant(
+        "helper-inherits-the-approval-of-the-rest",
+        value("self"),
+        (f"{HELPERS}::test_rest_that_is_approved_is_approved_for_helpers_until_it_is_revoked",),
+    ),
+    Mutant(
+        "helper-kind-reads-only",
+        value("False"),
+        (f"{DELEGATE}::test_all_kinds_but_two_read_only_and_so_does_an_unknown_one",),
+    ),
+    Mutant(
+        "helper-model-of-the-same-provider",
+        never,
+        (f"{HELPERS}::test_helper_model_is_of_the_provider_of_the_agent",),
+    ),
+    Mutant(
+        "helper-of-a-paused-conversation-does-not-begin",
+        removed,
+        (f"{HELPERS}::test_pause_pauses_the_helpers_and_they_go_on_with_their_conversation",),
+    ),
+    Mutant(
+        "helper-result-counts-once",
+        never,
+        (
+            f"{DELEGATE}::test_call_waits_until_each_helper_has_ended_and_reports_in_the_order_of_the_pieces",
+        ),
+    ),
+    Mutant(
+        "helper-starts-no-helpers",
+        never,
+        (f"{DELEGATE}::test_helper_has_no_tool_for_helpers_and_none_that_asks_people",),
+    ),
+    Mutant(
+        "helper-takes-no-messages",
+        never,
+        (f"{HELPERS}::test_helper_takes_no_messages_and_no_other_command_than_stop",),
+    ),
+    Mutant(
+        "helpers-are-started-once", never, (f"{HELPERS}::test_same_call_starts_its_helpers_once",)
+    ),
+    Mutant(
+        "helpers-of-a-call-are-capped",
+        never,
+        (f"{DELEGATE}::test_helpers_of_a_call_and_of_a_turn_are_capped",),
+    ),
+    Mutant(
+        "helpers-of-a-turn-are-capped",
+        never,
+        (f"{DELEGATE}::test_helpers_of_a_call_and_of_a_turn_are_capped",),
+    ),
+    Mutant(
+        "interrupt-reaches-the-helpers",
+        removed,
+        (f"{HELPERS}::test_interrupt_reaches_the_helpers_and_a_queued_message_does_not",),
+    ),
+    Mutant(
+        "lists-leave-out-helpers",
+        value("self"),
+        (f"{HELPERS}::test_lists_and_search_leave_out_helpers",),
+    ),
+    Mutant(
+        "pause-comes-before-helpers",
+        never,
+        (f"{HELPERS}::test_pause_that_came_before_the_wait_starts_nothing",),
+    ),
+    Mutant(
+        "plan-mode-reaches-the-helpers",
+        removed,
+        (f"{HELPERS}::test_rest_that_is_approved_is_approved_for_helpers_until_it_is_revoked",),
+    ),
+    Mutant(
+        "revocation-reaches-the-helpers",
+        removed,
+        (f"{HELPERS}::test_rest_that_is_approved_is_approved_for_helpers_until_it_is_revoked",),
+    ),
+    Mutant(
+        "search-leaves-out-helpers",
+        value("Conversation.objects.filter(pk=conversation_id, deleted_at=None)"),
+        (f"{HELPERS}::test_lists_and_search_leave_out_helpers",),
+    ),
+    Mutant(
+        "stop-reaches-the-helpers",
+        removed,
+        (f"{HELPERS}::test_stop_reaches_the_helpers_and_ends_the_wait",),
+    ),
+    Mutant(
+        "wait-for-helpers-reads-the-inbox",
+        never,
+        (f"{HELPERS}::test_stop_that_came_before_the_wait_starts_nothing",),
+    ),
 )

@@ -63,6 +63,9 @@ class LimitsSerializer(serializers.Serializer[Any]):
     day_tokens = serializers.IntegerField(source="limit_day_tokens", allow_null=True)
     day_cost_usd = serializers.FloatField(source="limit_day_cost_usd", allow_null=True)
     concurrent = serializers.IntegerField(source="limit_concurrent")
+    helpers = serializers.IntegerField(
+        source="limit_helpers", help_text="Helpers of one call; 0: it has no tool for helpers."
+    )
 
 
 class SandboxSerializer(serializers.Serializer[Any]):
@@ -218,6 +221,7 @@ class LimitsInput(InputSerializer):
     day_tokens = _token_input("limit_day_tokens")
     day_cost_usd = _dollar_input("limit_day_cost_usd")
     concurrent = serializers.IntegerField(source="limit_concurrent", required=False)
+    helpers = serializers.IntegerField(source="limit_helpers", required=False)
 
 
 class SandboxInput(InputSerializer):

@@ -136,6 +136,12 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     forked_from_id = serializers.UUIDField(
         allow_null=True, help_text="The conversation that it began with a copy of."
     )
+    parent_id = serializers.UUIDField(
+        allow_null=True, help_text="The conversation that started it as a helper."
+    )
+    helper_kind = serializers.CharField(
+        allow_null=True, help_text="general, explore, plan, code or research; null: no helper."
+    )
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
     rest_approved_by = serializers.SerializerMethodField(
         help_text="Who has approved all later calls of the conversation; empty if nobody has."

@@ -13,6 +13,7 @@ from paca.conversations.api import (
     conversations,
     event_schema,
     forks,
+    helpers,
     instructions,
     log,
     memory,
@@ -96,6 +97,7 @@ conversation = [
         traces.TracedModelCall.as_view(),
         name="conversation-trace-call",
     ),
+    path("helpers/", helpers.Helpers.as_view(), name="conversation-helpers"),
     path("fork/", forks.Forks.as_view(), name="conversation-fork"),
 ]
 

@@ -116,10 +116,10 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         found = self.unleased().filter(
             status__in=(ConversationStatus.QUEUED, *ACTIVE_STATUSES), deleted_at__isnull=True
         )
-        # guard: helper-of-a-paused-conversation-does-not-begin
         paused = Conversation.objects.filter(
             pk=OuterRef("parent"), status=ConversationStatus.PAUSED
         )
+        # guard: helper-of-a-paused-conversation-does-not-begin
         found = found.exclude(Q(status=ConversationStatus.QUEUED) & Exists(paused.order_by()))
         # guard: waiting-for-a-person-is-not-claimed
         return found.exclude(waits_without_worker())

@@ -168,5 +168,6 @@ def tell_people(request: PersonRequest) -> None:
                 kind,
                 key=f"approval:{request.call_id}",
                 actor=Member.objects.filter(agent=request.conversation.agent_id).first(),
-                conversation_id=request.conversation_id,
+                # A helper's call is decided in the lanes of the conversation that started it.
+                conversation_id=request.conversation.parent_id or request.conversation_id,
             )

@@ -238,7 +238,6 @@ class RunnerServer:
         self._settings[PROTOCOL_KEY] = message.get(PROTOCOL_KEY, 1)
         previous = self._sessions.get(name)
         self._epochs[name] = epoch
-        # guard: runner-drops-a-queue-of-one-worker-only
         if not [each for each in self._sessions.values() if each is not previous]:
             channel.drop_long_queue()
         if previous is not None:

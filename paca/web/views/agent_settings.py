@@ -189,6 +189,7 @@ def _limit_rows(agent: Agent) -> list[tuple[str, str, str, str, Any]]:
         ("steps", "Steps", "Model calls in one turn. Empty: the server's default", "steps"),
         ("seconds", "Time", f"Length of one turn. {NO_LIMIT}", "s"),
         ("concurrent", "Conversations at once", "More wait, oldest first", "at once"),
+        ("helpers", "Helpers", "Of one call. 0: it works alone", "helpers"),
     )
     return [(*row, _shown(getattr(agent, f"limit_{row[0]}"))) for row in rows]
 

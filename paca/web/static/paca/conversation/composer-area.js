@@ -30,7 +30,7 @@ export function composerArea(view) {
   });
   // Words that were not sent stay in sight, also where they can no longer be sent.
   if (GONE.has(run.connection)) return html`<div class="composer-wrap">${goneNotice(GONE.get(run.connection))}${queued}</div>`;
-  const notes = html`${view.strip?.template() ?? nothing}${connectionNotice(view)}${restNotice(view)}${
+  const notes = html`${view.lanes?.template() ?? nothing}${view.strip?.template() ?? nothing}${connectionNotice(view)}${restNotice(view)}${
     view.workerWatch.noWorker ? noWorkerNotice() : nothing}${view.error ? errorNotice(view) : nothing}${view.backgroundEnd.offer ? notificationOffer(view) : nothing}`;
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;
   return html`${notes}${composer({

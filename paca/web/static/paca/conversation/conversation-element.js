@@ -45,6 +45,7 @@ export class PacaConversation extends PacaElement {
   panel = null; // the modules of the panel and the meter, once there is something to show in them
   meter = null;
   strip = null; // the background commands, once there are some
+  lanes = null; // the helpers, once there are some
   panelOpen = null; // as the reader wants it; null: where there is room and a list
   phoneView = "chat"; // chat or todo
   #early; // what was typed into the server's field before this script ran
@@ -190,6 +191,10 @@ export class PacaConversation extends PacaElement {
       const { BackgroundStrip } = await import("./background-strip.js");
       this.strip ??= new BackgroundStrip(this);
     }
+    else if (this.run.reason === "helpers" && !this.lanes) {
+      const { HelperLanes } = await import("./helper-lanes.js");
+      this.lanes ??= new HelperLanes(this);
+    }
     else return;
     this.update();
     await this.#loadParts();
@@ -296,6 +301,7 @@ export class PacaConversation extends PacaElement {
     if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
     if (action.type?.startsWith("agent.background.")) this.strip?.received(action);
+    if (action.type?.startsWith("agent.subagent.")) this.lanes?.received(action);
     this.#loadParts();
     if (this.run.reason === "approval" || this.run.reason === "question") this.#loadAsks();
     this.update();

@@ -292,7 +292,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.conversation.resumed": (draft, frame, data) => {
     draft.compacting = null; // the next worker begins it again
     setStatus(draft, frame, "running", data);
-    if (!["approval", "question"].includes(data.waited_for)) addNote(draft, frame, data);
+    if (!["approval", "question", "helpers"].includes(data.waited_for)) addNote(draft, frame, data);
   },
   "agent.conversation.finished": (draft, frame, data) => setStatus(draft, frame, "finished", data),
   "agent.conversation.failed": (draft, frame, data) => {
@@ -360,6 +360,10 @@ export const eventHandlers = new Map(Object.entries({
     addNote(draft, frame, data);
   },
   "agent.background.progressed": () => true,
+  "agent.subagent.started": () => true, // the lanes show them
+  "agent.subagent.progressed": () => true,
+  "agent.subagent.finished": () => true,
+  "agent.subagents.released": (draft, frame) => setStatus(draft, frame, "running"),
   "agent.flags.changed": flagsChanged,
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,

@@ -48,6 +48,7 @@ export const REASONS = new Map(Object.entries({
   "configuration": "settings",
   "model_refused": "model refused",
   "sandbox": "sandbox",
+  "helpers": "helpers at work",
   "sandbox_error": "sandbox",
   "internal": "error in Paca",
   "agent_removed": "agent retired",

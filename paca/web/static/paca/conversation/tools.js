@@ -29,6 +29,7 @@ const TABLE = new Map(Object.entries({
   ask_person: { icon: "circle-help", verbs: ["Ask", "Asking", "Asked"] },
   propose_plan: { icon: "list-checks", verbs: ["Propose", "Proposing", "Proposed"], what: "a plan:" },
   update_plan: { icon: "circle-check", verbs: ["Mark", "Marking", "Marked"], unit: "step" },
+  delegate: { icon: "users", verbs: ["Delegate", "Delegating", "Delegated"] },
   background_run: { icon: "terminal", verbs: ["Start", "Starting", "Started"], body: "command" },
   check_background: { icon: "terminal", verbs: ["Check", "Checking", "Checked"], what: "background" },
   stop_background: { icon: "circle-stop", verbs: ["Stop", "Stopping", "Stopped"], what: "background" },

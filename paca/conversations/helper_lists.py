@@ -1,0 +1,74 @@
+"""Lists the helpers of a conversation, with what each does now."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import OuterRef, Subquery
+
+from paca import events
+from paca.conversations.models import Conversation, Event, PersonRequest
+
+MOST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ListedHelper:
+    """A helper as lists show it. ``approval`` is the request that waits for a person."""
+
+    id: UUID
+    call_id: str
+    index: int
+    kind: str
+    task: str
+    status: str
+    reason: str
+    detail: str
+    activity: str
+    tool: str
+    subject: str
+    usage: dict[str, Any]
+    approval: PersonRequest | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+def newest(parent: Conversation) -> list[ListedHelper]:
+    """The helpers that were started last, up to ``MOST``, the first started first. In two queries."""
+    calls = Event.objects.filter(conversation=OuterRef("pk"), type=events.ToolCalled.type)
+    found = Conversation.objects.filter(parent=parent, deleted_at=None).annotate(
+        newest_call=Subquery(calls.order_by("-seq").values("payload")[:1])
+    )
+    rows = sorted(found.order_by("-created_at", "-piece")[:MOST], key=_place)
+    waiting = PersonRequest.objects.open().with_details().filter(conversation__parent=parent)
+    approvals = {request.conversation_id: request for request in waiting}
+    return [_listed(row, approvals.get(row.pk)) for row in rows]
+
+
+def _place(row: Conversation) -> tuple[datetime, int]:
+    return row.created_at, row.piece or 0
+
+
+def _listed(row: Any, approval: PersonRequest | None) -> ListedHelper:
+    call = json.loads(row.newest_call) if row.newest_call else {}
+    return ListedHelper(
+        id=row.pk,
+        call_id=row.parent_call or "",
+        index=row.piece or 0,
+        kind=row.helper_kind or "",
+        task=row.title,
+        status=row.status,
+        reason=row.reason,
+        detail=row.detail,
+        activity=row.activity,
+        tool=call.get("tool", ""),
+        subject=call.get("subject", ""),
+        usage=row.usage_details,
+        approval=approval,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+    )

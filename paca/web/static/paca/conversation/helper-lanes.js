@@ -1,0 +1,122 @@
+// The lanes of the helpers above the composer: what each does now, its cost, its Stop, and its approvals. Loaded once there is one.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { call } from "../core/api.js";
+import { icon, iconButton } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
+import { ACTIVITIES } from "./status-labels.js";
+import { stateOf } from "./labels.js";
+
+const READ_EVERY_MS = 1000; // a helper tells each step, and the list is read again at most so often
+const ICONS = new Map([["general", "bot"], ["explore", "search"], ["plan", "list-checks"], ["code", "pencil"], ["research", "file-text"]]);
+const ENDED = new Set(["finished", "failed", "stopped"]);
+
+export class HelperLanes {
+  #view;
+  #asks;
+  #helpers = null; // null until they are read
+  #failed = false;
+  #seen = new Set(); // helpers of a call that this page has seen waiting: others are history
+  #hidden = false;
+  #open = matchMedia("(min-width: 760px)").matches; // a phone has no room for it
+  #timer = 0;
+  #stopping = new Set();
+
+  /** `view` is the <paca-conversation>. */
+  constructor(view) {
+    this.#view = view;
+    this.refresh();
+  }
+
+  /** Read the helpers again. */
+  refresh = async () => {
+    try {
+      const { results } = await call("GET", `${this.#view.page.urls.api}helpers/`);
+      this.#helpers = results;
+      this.#failed = false;
+      const newest = this.#view.run.reason === "helpers" ? results.at(-1)?.call_id : null;
+      for (const each of results) if (atWork(each) || each.call_id === newest) this.#seen.add(each.id);
+      if (results.some(({ approval }) => approval)) this.#asks ??= await import("../asks/asks.js");
+    } catch {
+      this.#failed = true;
+    }
+    this.#view.update();
+  };
+
+  /** Take a frame of a helper. */
+  received({ type, data }) {
+    if (type === "agent.subagent.started") {
+      this.#hidden = false;
+      this.#seen.add(data.subagent_id);
+    }
+    const mine = this.#helpers?.find(({ id }) => id === data.subagent_id);
+    if (mine && type === "agent.subagent.progressed") {
+      Object.assign(mine, { status: data.status, activity: data.activity || mine.activity });
+      if (data.tool) Object.assign(mine, { tool: data.tool, subject: data.subject });
+      this.#view.update();
+    }
+    this.#timer ||= setTimeout(() => { this.#timer = 0; this.refresh(); }, READ_EVERY_MS);
+  }
+
+  #stop = async (helper) => {
+    this.#stopping.add(helper.id);
+    this.#view.update();
+    await this.#view.reportErrors(() => call("POST", `${this.#api(helper)}stop/`, {}));
+    await this.refresh();
+  };
+
+  #api({ id }) {
+    return this.#view.page.urls.api.replace(this.#view.page.conversation.id, id);
+  }
+
+  #toggled = (event) => {
+    this.#open = event.currentTarget.open;
+  };
+
+  #close = () => {
+    this.#hidden = true;
+    this.#view.update();
+  };
+
+  template() {
+    if (this.#failed) return html`<p class="composer-note" role="alert">${icon("circle-alert")}The helpers could not be read.
+      <button type="button" class="btn btn-s" @click=${this.refresh}>Try again</button></p>`;
+    const shown = (this.#helpers ?? []).filter(({ id }) => this.#seen.has(id));
+    if (this.#hidden || !shown.length) return nothing;
+    const working = shown.filter(atWork).length;
+    const needed = shown.filter(({ approval }) => approval).length;
+    const words = needed ? `${needed} of ${shown.length} helpers ${needed === 1 ? "needs" : "need"} you` : working ? `${working} of ${shown.length} helpers at work` : "The helpers have ended";
+    return html`<section class="background-strip helper-lanes composer-note" aria-label="Helpers">
+      <details ?open=${this.#open || needed > 0} @toggle=${this.#toggled}>
+        <summary>${icon("users")}<span aria-live="polite">${words}</span>${icon("chevron-down", "chevron")}</summary>
+        <ul>${shown.map((each) => this.#lane(each))}</ul>
+      </details>
+      ${working ? nothing : iconButton("x", "Close", this.#close)}</section>`;
+  }
+
+  #lane(helper) {
+    const { id, kind, task, usage, approval } = helper;
+    const { page } = this.#view;
+    const cost = usage.priced_cost_usd ? `$${usage.priced_cost_usd.toFixed(2)}` : `${(usage.input + usage.output).toLocaleString("en")} tokens`;
+    return html`<li data-state=${atWork(helper) ? "running" : "ended"} id=${`helper-${id}`}>
+      <div class="background-head">${icon(ICONS.get(kind) ?? "bot")}<b>${kind}</b>
+        <a href=${location.pathname.replace(page.conversation.id, id)} title=${visible(task)}><bdi>${visible(task)}</bdi></a>
+        <span class="background-state num">${cost}</span>
+        ${atWork(helper) && page.mayWrite ? html`<button type="button" class="btn btn-s" ?disabled=${this.#stopping.has(id)}
+          aria-label=${`Stop the helper: ${visible(task)}`} @click=${() => this.#stop(helper)}>${icon("circle-stop")}${this.#stopping.has(id) ? "Stopping…" : "Stop"}</button>` : nothing}</div>
+      <p class="small text-2">${doing(helper)}</p>
+      ${approval && this.#asks ? this.#asks.card(approval, { base: this.#api(helper), agent: page.agent.name, mayDecide: page.mayApprove, onDecided: this.refresh }) : nothing}</li>`;
+  }
+}
+
+const atWork = ({ status }) => !ENDED.has(status) && status !== "paused";
+
+/** What the helper does now, or how it has ended. */
+function doing({ status, reason, detail, activity, tool, subject }) {
+  if (status === "running") {
+    const now = activity === "running_tool" && tool ? `${tool}${subject ? ` · ${subject}` : ""}` : ACTIVITIES.get(activity) ?? "Working";
+    return html`<bdi>${visible(now)}</bdi>`;
+  }
+  const { label, icon: name, reason: why } = stateOf({ status, reason });
+  return html`${icon(name)}${label}${why ? ` · ${why}` : ""}${detail ? html` · <bdi>${visible(detail)}</bdi>` : nothing}`;
+}
