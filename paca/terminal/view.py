@@ -119,7 +119,7 @@ class View:
             ),
             "agent.background.finished": self._background_finished,
             "agent.subagent.started": lambda data: self._note(
-                f"helper {data.get('index', 0) + 1} ({data.get('kind')}) works on: {one_line(str(data.get('task')))[:120]}"
+                f"helper {data.get('index', 0) + 1} ({data.get('kind')}) works on: {one_line(str(data.get('task')), 120)}"
             ),
             "agent.subagent.finished": lambda data: self._note(
                 f"helper {data.get('index', 0) + 1} ({data.get('kind')}) has ended: {data.get('status')}"

@@ -31,7 +31,7 @@ def conversation() -> UUID:
     store.append(made, events.ToolCalled(call_id=call, tool="delegate", arguments={}))
     parent = Conversation.objects.select_related("agent").get(pk=made)
     started = helpers.start(parent, request, allowance=None, actor=None, hops=0)
-    store.append(made, *started)
+    store.append(made, events.ToolStarted(call_id=call, boot_id=""), *started)
     store.append(made, events.ConversationWaiting(reason="helpers", detail="3 helpers"))
     first, second, third = helpers.of(parent)
     for child in (first, second, third):
