@@ -46,7 +46,7 @@ def form_data(world: World, agent: Agent | None = None, **changes: Any) -> dict[
         data |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
         data |= {"project": world.project.pk, "sandbox_life": "ephemeral", "approval": "auto"}
         data |= {"verification": "off", "category": "custom", "priority": 1}
-        data |= {"memory": "ask"}
+        data |= {"memory": "ask", "limit_helpers": 4}
     data |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}
     data["tools"] = tool_names() if agent is None or agent.tools is None else agent.tools
     return {**data, **changes}
@@ -83,6 +83,22 @@ def test_admin_saves_a_change_and_keeps_the_key_if_its_field_is_empty(
     admin.post(change_page(agent), form_data(world, agent, forget_llm_key="on"))
     agent.refresh_from_db()
     assert not agent.has_key
+
+
+def test_admin_form_that_was_open_keeps_a_status_that_changed_meanwhile(
+    world: World, admin: Client
+) -> None:
+    agent = world.agent
+    [opened] = re.findall(
+        r'name="initial-status" value="(\w+)"', admin.get(change_page(agent)).content.decode()
+    )
+    for wanted, saved in (("active", "inactive"), ("paused", "paused")):
+        data = form_data(world, agent, status=wanted, description=wanted)
+        Agent.objects.filter(pk=agent.pk).update(status="inactive")
+        answer = admin.post(change_page(agent), {**data, "initial-status": opened})
+        assert answer.status_code == 302, answer.context["adminform"].form.errors
+        found = Agent.objects.get(pk=agent.pk)
+        assert (found.status, found.description) == (saved, wanted)
 
 
 def test_stored_key_is_on_no_admin_page(world: World, admin: Client) -> None:

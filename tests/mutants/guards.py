@@ -657,6 +657,13 @@ MUTANTS = (
         never,
         (f"{PAUSES}::test_turn_that_obeys_a_pause_which_was_taken_back_meanwhile_goes_on",),
     ),
+    Mutant(
+        "admin-form-keeps-a-status-that-changed-meanwhile",
+        never,
+        (
+            "tests/agents/test_admin.py::test_admin_form_that_was_open_keeps_a_status_that_changed_meanwhile",
+        ),
+    ),
     Mutant("task-search-is-short", never, ("tests/projects/test_task_bad_input.py",)),
     Mutant(
         "agent-filters-are-short",

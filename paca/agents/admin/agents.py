@@ -116,6 +116,8 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             role.queryset = same_project.select_related("project")
             self.initial["role"] = self.instance.member.role_id
         self.initial["persona"] = self.instance.persona
+        # A planned change may come while the form is open.
+        self.fields["status"].show_hidden_initial = True
         if self.instance.tools is None:
             self.initial["tools"] = list(tool_names())
 
@@ -269,6 +271,9 @@ class AgentAdmin(ServiceAdmin):
         given = {name: form.cleaned_data[name] for name in agents.SETTINGS}
         role = form.cleaned_data["role"]
         if change:
+            # guard: admin-form-keeps-a-status-that-changed-meanwhile
+            if "status" not in form.changed_data:
+                given["status"] = form.initial["status"]
             agents.configure(obj, by=request.user, role=role, llm_api_key=form.new_key, **given)
         else:
             made = agents.create(
