@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
 from paca.common import live_output
 from paca.realtime import protocol
+from paca.realtime.live_states import STATES, LiveStates
 from paca.realtime.live_text import STREAMED, LiveTextMerger
 from paca.realtime.recent_events import EventFrame
 
@@ -21,7 +22,7 @@ PAGE_CHARACTERS = 1024 * 1024
 class Delivery:
     """Hints only note what is new; ``follow`` reads and sends it.
 
-    The memory for one viewer is bounded: one page of events and the bounds of ``LiveTextMerger``.
+    The memory for one viewer is bounded: one page of events and the bounds of ``LiveTextMerger`` and ``LiveStates``.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Delivery:
         self._announced_seq = 0
         self._page_events = FIRST_PAGE_EVENTS
         self._live_text = LiveTextMerger()
+        self._live_states = LiveStates()
         self._following = False
         self._wake = asyncio.Event()
         self._flush_timer: asyncio.TimerHandle | None = None
@@ -59,6 +61,9 @@ class Delivery:
         elif self._following and hint.frame.get("type") in STREAMED:
             if not self._live_text.add(hint.frame):
                 self._request_live_text()
+            self._schedule_flush()
+        elif self._following and hint.frame.get("type") in STATES:
+            self._live_states.add(hint.frame)
             self._schedule_flush()
 
     async def catch_up(self, seq: int) -> None:
@@ -97,13 +102,14 @@ class Delivery:
                 # An announced event that the log does not have is looked for only once.
                 self._announced_seq = self.sent_seq
             if self._flush_due:
-                await self._send_live_text()
+                await self._send_live()
             await self._wake.wait()
             self._wake.clear()
 
     def _schedule_flush(self) -> None:
         # A flush that is due also sends this piece; a second flush would follow it at once.
-        if self._live_text and self._flush_timer is None and not self._flush_due:
+        waits = bool(self._live_text) or bool(self._live_states)
+        if waits and self._flush_timer is None and not self._flush_due:
             loop = asyncio.get_running_loop()
             self._flush_timer = loop.call_at(max(loop.time(), self._next_flush), self._flush)
 
@@ -111,9 +117,9 @@ class Delivery:
         self._flush_timer, self._flush_due = None, True
         self._wake.set()
 
-    async def _send_live_text(self) -> None:
+    async def _send_live(self) -> None:
         self._flush_due = False
-        frames = self._live_text.take()
+        frames = self._live_text.take() + self._live_states.take()
         pause = max(LIVE_SECONDS, live_output.pause_seconds(frames))
         self._next_flush = asyncio.get_running_loop().time() + pause
         for frame in frames:

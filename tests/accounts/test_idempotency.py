@@ -30,6 +30,10 @@ WITHOUT_KEY = {
     "POST /api/v1/model-keys/",
     "POST /api/v1/projects/{project}/model-keys/",
     "POST /api/v1/projects/{project}/agents/{agent_id}/test-connection/",
+    # A decision names what was read, a test and a sign-in replace the one before: twice is once.
+    "POST /api/v1/projects/{project}/agents/{agent_id}/mcp-servers/{server_id}/tools/",
+    "POST /api/v1/projects/{project}/agents/{agent_id}/mcp-servers/{server_id}/sign-in/",
+    "POST /api/v1/projects/{project}/agents/{agent_id}/mcp-servers/{server_id}/test/",
 }
 
 

@@ -1,4 +1,4 @@
-"""The delivery to one viewer sends live text at most every 50 ms."""
+"""The delivery to one viewer sends live text at most every 50 ms, and the newest state of what runs."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ import json
 from paca import events
 from paca.bus.base import EventsCommitted, LiveFrame
 from paca.realtime.delivery import LIVE_SECONDS, Delivery
+from paca.realtime.live_states import MAX_STATES, LiveStates
 from paca.realtime.recent_events import EventFrame
 
 TOPIC = "conversation:1"
@@ -54,3 +55,44 @@ async def _deliver_text_during_a_slow_read() -> None:
     following.cancel()
     assert list(sent_at) == ["row", "0 1 ", "2 "]
     assert sent_at["2 "] - sent_at["0 1 "] >= LIVE_SECONDS * 0.99
+
+
+def helper(helper_id: str, **fields: str) -> LiveFrame:
+    event = events.SubagentProgressed(subagent_id=helper_id, status="running", **fields)
+    return LiveFrame(TOPIC, {"type": event.type, "seq": None, "data": event.payload()})
+
+
+def test_states_of_helpers_that_wait_become_one_frame_each_with_all_that_was_told():
+    asyncio.run(_deliver_states())
+
+
+async def _deliver_states() -> None:
+    sent: list[tuple[str, str, str]] = []
+
+    async def read(after: int, limit: int) -> list[EventFrame]:
+        return []
+
+    async def send(text: str) -> None:
+        data = json.loads(text)["data"]
+        sent.append((data["subagent_id"], data["tool"], data["activity"]))
+
+    delivery = Delivery(read=read, send=send, request_live_text=lambda: None)
+    following = asyncio.create_task(delivery.follow())
+    await asyncio.sleep(0)
+    delivery.on_hint(helper("a", tool="bash", activity="running_tool"))
+    delivery.on_hint(helper("b", activity="thinking"))
+    delivery.on_hint(helper("a", activity="thinking"))
+    async with asyncio.timeout(10):
+        while len(sent) < 2:
+            await asyncio.sleep(0.01)
+    following.cancel()
+    assert sent == [("b", "", "thinking"), ("a", "bash", "thinking")]
+
+
+def test_states_that_wait_are_bounded_in_number():
+    states = LiveStates()
+    for number in range(MAX_STATES + 2):
+        states.add(helper(str(number)).frame)
+    taken = [frame["data"]["subagent_id"] for frame in states.take()]
+    assert taken == [str(number) for number in range(2, MAX_STATES + 2)]
+    assert not states

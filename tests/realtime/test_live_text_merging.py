@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from paca import events
 from paca.common import live_output
+from paca.realtime.live_states import STATES
 from paca.realtime.live_text import MAX_PENDING_CHARACTERS, STREAMED, LiveTextMerger
 
 
@@ -25,9 +26,9 @@ def take(merger: LiveTextMerger) -> list[tuple[str, int, str]]:
     return [(f["data"]["call_id"], f["data"]["offset"], f["data"]["text"]) for f in merger.take()]
 
 
-def test_merger_knows_every_live_event_of_the_catalogue():
+def test_delivery_knows_every_live_event_of_the_catalogue():
     live = {name for name, kind in events.EVENT_TYPES.items() if not kind.durable}
-    assert live == set(STREAMED)
+    assert live == {*STREAMED, *STATES}
 
 
 def test_merger_joins_consecutive_frames_of_a_call():

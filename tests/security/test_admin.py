@@ -92,7 +92,10 @@ def test_admin_makes_workspaces_and_projects_with_their_owner(root: User, admin:
     workspace = Workspace.objects.get(name="Boats")
     admin.post(
         "/admin/projects/project/add/",
-        {"workspace": workspace.pk, "name": "Sails", "limit_month_cost_usd": "9.50"},
+        {
+            **{"workspace": workspace.pk, "name": "Sails", "memory": "ask"},
+            "limit_month_cost_usd": "9.50",
+        },
     )
     member = Member.objects.get(user=root)
     assert member.project.limit_month_cost_usd == Decimal("9.50")
@@ -100,7 +103,7 @@ def test_admin_makes_workspaces_and_projects_with_their_owner(root: User, admin:
     assert set(member.project.roles.values_list("name", flat=True)) == set(permissions.TEMPLATES)
     admin.post(
         f"/admin/projects/project/{member.project.pk}/change/",
-        {"name": "Masts", "prefix": "MAST", "description": ""},
+        {"name": "Masts", "prefix": "MAST", "description": "", "memory": "ask"},
     )
     assert Project.objects.get(pk=member.project.pk).name == "Masts"
 
