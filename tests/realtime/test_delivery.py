@@ -68,6 +68,7 @@ def test_states_of_helpers_that_wait_become_one_frame_each_with_all_that_was_tol
 
 async def _deliver_states() -> None:
     sent: list[tuple[str, str, str]] = []
+    both_sent = asyncio.Event()
 
     async def read(after: int, limit: int) -> list[EventFrame]:
         return []
@@ -75,6 +76,8 @@ async def _deliver_states() -> None:
     async def send(text: str) -> None:
         data = json.loads(text)["data"]
         sent.append((data["subagent_id"], data["tool"], data["activity"]))
+        if len(sent) == 2:
+            both_sent.set()
 
     delivery = Delivery(read=read, send=send, request_live_text=lambda: None)
     following = asyncio.create_task(delivery.follow())
@@ -83,8 +86,7 @@ async def _deliver_states() -> None:
     delivery.on_hint(helper("b", activity="thinking"))
     delivery.on_hint(helper("a", activity="thinking"))
     async with asyncio.timeout(10):
-        while len(sent) < 2:
-            await asyncio.sleep(0.01)
+        await both_sent.wait()
     following.cancel()
     assert sent == [("b", "", "thinking"), ("a", "bash", "thinking")]
 
