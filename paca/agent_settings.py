@@ -12,6 +12,8 @@ __all__ = [
     "CONTEXT_COMPACT_AT",
     "DEFAULT_TIME_ZONE",
     "MEMORY_CHARACTERS",
+    "TEAM_ANSWER_SECONDS",
+    "TEAM_IDLE_SECONDS",
     "TITLE_MODEL",
 ]
 
@@ -55,6 +57,15 @@ COMPACTION_MODEL = env.text(
     meaning="The model that writes summaries, such as a smaller one, as `provider/model`. It is asked with the key of "
     "each agent whose model is of that provider and has no base URL. Other agents, and those with the parameter "
     "`compaction_model`, are not affected. Empty: each agent's own model.",
+)
+TEAM_IDLE_SECONDS = env.seconds(
+    "TEAM_IDLE_SECONDS", 60, meaning="A teammate without work ends after this time."
+)
+TEAM_ANSWER_SECONDS = env.seconds(
+    "TEAM_ANSWER_SECONDS",
+    300,
+    at_least=1,
+    meaning="Time in which a teammate answers a request to end, and in which the lead of a team reviews a plan.",
 )
 TITLE_MODEL = env.text(
     "TITLE_MODEL",

@@ -136,7 +136,7 @@ class ConversationFailed(Event):
 class ConversationStopped(Event):
     """A person stopped the conversation or unassigned its agent from the task, or its agent, project, task
     or doc was removed: ``reason`` is by_person, unassigned, agent_removed, project_deleted, task_deleted
-    or doc_deleted."""
+    or doc_deleted. A teammate that does not answer its lead ends with shutdown."""
 
     reason: str = "by_person"
     by: str = ""
@@ -166,11 +166,12 @@ class FlagsChanged(Event):
 
     ``tracing``: whether the full requests and replies of its model calls are kept, for those with `traces:read`.
     ``plan``: whether it is in plan mode, in which only tools that read run until a person approves a plan; a running
-    turn obeys from its next call on. ``by`` is empty if a setting of the agent says so.
+    turn obeys from its next call on. ``teams``: whether its agent may lead a team. ``by`` is empty if a setting of the agent says so.
     """
 
     tracing: bool | None = None
     plan: bool | None = None
+    teams: bool | None = None
     by: str = ""
 
 
@@ -231,10 +232,10 @@ class TitleChanged(Event):
 class MessageReceived(Event):
     """A message to the agent. ``client_id`` is the id that the sender gave it.
 
-    ``trigger`` is its cause: chat_message, task_assigned, comment_mention, description_write, execute or check_in.
+    ``trigger`` is its cause: chat_message, task_assigned, comment_mention, description_write, execute, check_in, helper or teammate.
     Paca has written the text of the other causes from the task, and ``comment_id`` names the comment
     that mentions the agent. ``author`` is the member that has caused it. ``effort`` is quick, standard or
-    determined; empty is standard.
+    determined; empty is standard. ``teammate`` is the name of the teammate that has sent it.
     """
 
     text: str
@@ -245,6 +246,7 @@ class MessageReceived(Event):
     trigger: str = "chat_message"
     comment_id: str = ""
     effort: str = ""
+    teammate: str = ""
 
 
 @event("agent.message.edited")
@@ -853,6 +855,59 @@ class SubagentsReleased(Event):
     cause: str = "done"
     by: str = ""
     seconds: float = 0.0
+
+
+# --- teams --------------------------------------------------------------------------------------
+
+
+@event("agent.teammate.changed")
+class TeammateChanged(Event):
+    """A teammate does something else now. ``state`` is working, idle or ended; ``why`` says why it has ended: idle,
+    shutdown, stopped, failed, limit or unreviewed. ``conversation_id`` is its own conversation, ``task`` the key of
+    the task that it has claimed. ``usage`` is what it has used since it was told last: ``tokens`` and ``cost_usd``.
+    Its own log begins with the event too. ``rest_approved_by``: the person who had approved the rest of the lead."""
+
+    name: str
+    role: str
+    state: str
+    conversation_id: str = ""
+    task: str = ""
+    why: str = ""
+    detail: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
+    rest_approved_by: str = ""
+
+
+@event("agent.protocol.requested")
+class ProtocolRequested(Event):
+    """Lead and teammate ask each other something. ``kind`` is shutdown (the lead asks the teammate to end) or
+    plan_review (the teammate asks the lead to approve its plan). ``deadline`` is a time with its offset."""
+
+    request_id: str
+    kind: str
+    teammate: str
+    text: str = ""
+    deadline: str = ""
+
+
+@event("agent.protocol.resolved")
+class ProtocolResolved(Event):
+    """A request has its answer: ``decision`` is approved, rejected, expired (there was none in time), or ended (the
+    teammate has ended before)."""
+
+    request_id: str
+    kind: str
+    teammate: str
+    decision: str
+    text: str = ""
+
+
+@event("agent.board.changed")
+class BoardChanged(Event):
+    """The plan of the team: each task with its key as ``task``, ``title``, ``state`` (open, claimed, closed or done),
+    and the name of the ``teammate`` that has or had it."""
+
+    tasks: list[dict[str, Any]] = field(default_factory=list)
 
 
 # --- sandbox ------------------------------------------------------------------------------------

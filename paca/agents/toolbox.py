@@ -8,6 +8,8 @@ from paca.agents.skill_tools import SkillLibrary, skill_tools
 from paca.engine.approvals.delegate import DELEGATE, Delegate
 from paca.engine.approvals.person_tools import ASK_TOOL, PLAN_TOOL, STEP_TOOL, people_tools
 from paca.engine.helpers.requests import DEFAULT_HELPERS
+from paca.engine.teams import tools as team_tools
+from paca.engine.teams.tools import TeamAccess
 from paca.engine.tools import installed
 from paca.engine.tools.base import AnyTool
 from paca.engine.tools.installed import InstalledTools
@@ -41,6 +43,8 @@ def make_toolbox(
     of_servers: Sequence[AnyTool] = (),
     helpers: int | None = None,
     is_helper: bool = False,
+    team: TeamAccess | None = None,
+    team_role: str = "",
 ) -> Toolbox:
     """The toolbox of an agent that reaches its project by ``access``, its memory by ``memory``, and has the skills of
     ``library``.
@@ -50,12 +54,13 @@ def make_toolbox(
     With ``read_only`` the tools that change something are off. ``of_servers`` are the tools of MCP servers, which are
     switched in the settings of their server. Without
     ``remembers`` that on the memory is off. ``helpers`` is how many helpers one call of ``delegate`` may start; 0
-    switches it off. A helper ``is_helper``: it starts none, and asks people nothing but approvals.
+    switches it off. A helper ``is_helper``: it starts none, and asks people nothing but approvals. ``team_role`` is
+    lead or teammate, for their tools, which reach the ``team``; empty for everybody else.
 
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
     """
-    tools = (*_own_tools(access, library, memory, helpers), *installed_tools().tools)
+    tools = (*_own_tools(access, library, memory, helpers, team), *installed_tools().tools)
     if chosen is None and window is not None and window < SMALL_WINDOW:
         # guard: toolbox-fits-a-small-window
         chosen = ESSENTIAL
@@ -63,6 +68,8 @@ def make_toolbox(
     # guard: memory-tool-is-switched-off
     if not remembers:
         off.add(Remember.name)
+    # They are not among those that somebody chooses: the setting for teams, or its flag, has switched them on.
+    off = (off | team_tools.NAMES) - team_tools.names_for(team_role)
     # guard: helper-starts-no-helpers
     if is_helper:
         off.update(NOT_FOR_HELPERS)
@@ -76,6 +83,7 @@ def _own_tools(
     library: SkillLibrary | None = None,
     memory: MemoryAccess | None = None,
     helpers: int | None = None,
+    team: TeamAccess | None = None,
 ) -> tuple[AnyTool, ...]:
     """The tools that Paca itself has."""
     return (
@@ -85,6 +93,7 @@ def _own_tools(
         *project_tools(access),
         *skill_tools(library),
         Remember(memory),
+        *team_tools.team_tools(team),
     )
 
 

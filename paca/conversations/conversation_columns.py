@@ -161,9 +161,10 @@ def _changes_of_lists(event: Event, now: datetime) -> dict[str, Any]:
 
 def _flag_changes(event: Event) -> dict[str, Any]:
     """The flags that a person set."""
-    if isinstance(event, events.FlagsChanged) and event.tracing is not None:
-        return {"tracing": event.tracing}
-    return {}
+    if not isinstance(event, events.FlagsChanged):
+        return {}
+    flags = {"tracing": event.tracing, "teams": event.teams}
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _approval_changes(event: Event) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from paca.conversations.models import (
     PersonRequest,
     SandboxState,
     Suggestion,
+    Teammate,
+    TeamTask,
     Trigger,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
@@ -76,6 +78,8 @@ def _erase(current: Conversation, *, by: Member | None) -> None:
     PersonRequest.objects.filter(conversation=current).delete()
     BackgroundCommand.objects.filter(conversation=current).delete()
     MemoryEntry.objects.filter(conversation=current).update(conversation=None)
+    Teammate.objects.filter(Q(lead=current) | Q(conversation=current)).delete()
+    TeamTask.objects.filter(lead=current).delete()
     _delete_log(current)
     traces.delete_all(current)
     tool_access.forget(current.pk)

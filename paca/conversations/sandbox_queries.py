@@ -88,6 +88,8 @@ def needed_conversations(policy: IdlePolicy) -> set[UUID]:
     needed = (recent | pausable | works) & ~Q(sandbox__state=SandboxState.FILES_TO_DELETE)
     # A running conversation may have a sandbox that has no row yet.
     runs = Q(status__in=ACTIVE_STATUSES) & ~waits_for_person()
+    # guard: teammate-at-work-keeps-the-sandbox
+    runs |= Q(Exists(team_at_work(OuterRef("pk"))))
     found = Conversation.objects.filter(needed | runs, deleted_at=None)
     return set(found.values_list("pk", flat=True))
 
@@ -156,7 +158,15 @@ def count_by_backend_and_state() -> dict[tuple[str, ...], int]:
 def _not_in_use(*states: SandboxState) -> QuerySet[Sandbox]:
     rows = Sandbox.objects.filter(state__in=states, conversation__deleted_at=None)
     runs = Q(conversation__status__in=ACTIVE_STATUSES) & ~waits_for_person("conversation__")
+    # guard: sandbox-of-a-team-is-in-use
+    runs |= Q(Exists(team_at_work(OuterRef("conversation"))))
     return rows.exclude(runs)
+
+
+def team_at_work(conversation: OuterRef | UUID) -> QuerySet[Conversation]:
+    """The conversations of helpers and teammates that use its sandbox now. Its own turn may be over."""
+    active = Conversation.objects.filter(parent=conversation, status__in=ACTIVE_STATUSES)
+    return active.exclude(waits_for_person()).order_by()
 
 
 def _records(rows: QuerySet[Sandbox]) -> list[SandboxRecord]:

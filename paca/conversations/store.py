@@ -36,6 +36,7 @@ from paca.conversations.models.statuses import (
     TriggerState,
     statuses_before,
 )
+from paca.conversations.models.teams import Teammate
 from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
 from paca.engine import after_turn
 from paca.engine.turn import LogEntry, ModelCallStarted
@@ -182,7 +183,9 @@ def _tell_parent(
         subject=calls[-1].subject if calls else "",
         seq=last_seq,
     )
-    frame = live_frame(progressed, at=timezone.now(), source=f"subagent:{conversation_id}")
+    name = Teammate.objects.filter(conversation=conversation_id).values_list("name", flat=True)
+    source = next((f"teammate:{each}" for each in name), f"subagent:{conversation_id}")
+    frame = live_frame(progressed, at=timezone.now(), source=source)
     get_bus().live(conversation_topic(parent_id), frame)
 
 
@@ -329,7 +332,11 @@ _FROM_AGENTS = (
 
 
 def source_of(event: Event) -> str:
-    """Who speaks in this event: user, agent, system, or a helper by its id."""
+    """Who speaks in this event: user, agent, system, a helper by its id, or a teammate by its name."""
+    if isinstance(event, events.MessageReceived) and event.teammate:
+        return f"teammate:{event.teammate}"
+    if isinstance(event, events.TeammateChanged):
+        return f"teammate:{event.name}"
     if isinstance(event, events.SubagentStarted | events.SubagentFinished):
         return f"subagent:{event.subagent_id}"
     if isinstance(event, _FROM_PEOPLE):

@@ -147,7 +147,9 @@ class TurnProgress:
                     of_turn=turn,
                     title_settled=self.title_settled or event.purpose == "title",
                 )
-            case events.SubagentFinished(usage=usage):
+            case events.SubagentFinished(usage=usage) | events.TeammateChanged(usage=usage) if (
+                usage
+            ):
                 return self._add_helper(usage)
             case events.TitleChanged(by=by, model=model) if by or model:
                 return replace(self, title_settled=True)

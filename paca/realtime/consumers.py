@@ -273,10 +273,15 @@ def _flags(access: ConversationAccess, command: FlagsCommand) -> dict[str, Any]:
     if command.plan is False:  # it gives the agent its tools, as an approval does
         access.require(permissions.APPROVE)
     services.set_flags(
-        access.conversation, tracing=command.tracing, plan=command.plan, by=access.member
+        access.conversation,
+        tracing=command.tracing,
+        plan=command.plan,
+        teams=command.teams,
+        by=access.member,
     )
     current = selectors.get_by_id(access.conversation.pk)
-    return {"tracing": current.is_traced, "plan": bool(current.plan_mode)}
+    flags = {"tracing": current.is_traced, "plan": bool(current.plan_mode)}
+    return {**flags, "teams": current.leads_team}
 
 
 def _stop_background(access: ConversationAccess, command: StopBackgroundCommand) -> dict[str, Any]:

@@ -158,6 +158,7 @@ class FlagsCommand(Command):
 
     tracing: bool | None = None
     plan: bool | None = None
+    teams: bool | None = None
 
 
 class PingCommand(Command):

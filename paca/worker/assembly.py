@@ -45,6 +45,7 @@ UNATTENDED = (
     TriggerType.EXECUTE,
     TriggerType.CHECK_IN,
     TriggerType.HELPER,
+    TriggerType.TEAMMATE,
 )
 
 
@@ -76,6 +77,7 @@ class AssembledTurn:
     remembers: bool = True  # whether the agent may note something for later conversations
     remembers_at_end: bool = False  # whether its model is asked after a turn what is worth keeping
     most_helpers: int = 0  # of one call; 0: it has no tool for them
+    team_role: str = ""  # lead or teammate, if it has tools for a team
     family: budgets.Family | None = None  # of a helper: what it shares with the others of its call
 
 
@@ -88,7 +90,16 @@ def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
 
 _CONVERSATION_COLUMNS = _columns(
     Conversation,
-    *("id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number", "tracing"),
+    *(
+        "id",
+        "agent_id",
+        "project_id",
+        "trigger_type",
+        "next_seq",
+        "turn_number",
+        "tracing",
+        "teams",
+    ),
     *("read_only", "parent_id", "parent_call", "allowance", "helper_kind"),
 )
 _PROJECT_COLUMNS = _columns(Project, "id", "name", "memory", *PROJECT_COLUMNS)
@@ -110,6 +121,7 @@ _AGENT_COLUMNS = _columns(
     "approval",
     "tracing",
     "limit_helpers",
+    "teams",
     *("verification", "verification_prompt", "hint"),
     *("memory", "remember_at_end"),
 )
@@ -190,6 +202,7 @@ def assemble_turn(
         remembers=agent.memory != MemoryPolicy.OFF,
         remembers_at_end=not conversation.parent_id and _remembers_at_end(conversation, agent),
         most_helpers=0 if conversation.parent_id else agent.limit_helpers,
+        team_role=_team_role(conversation, agent),
         family=budgets.family_of(conversation),
         is_traced=settings.TRACING
         and (agent.tracing if conversation.tracing is None else conversation.tracing),
@@ -201,6 +214,14 @@ def _remembers_at_end(conversation: Conversation, agent: Agent) -> bool:
     if conversation.reads_only:
         return False
     return agent.remember_at_end and agent.memory != MemoryPolicy.OFF and not agent.is_demo
+
+
+def _team_role(conversation: Conversation, agent: Agent) -> str:
+    if conversation.trigger_type == TriggerType.TEAMMATE:
+        return "teammate"
+    wanted = agent.teams if conversation.teams is None else conversation.teams
+    # guard: teammate-leads-no-team
+    return "lead" if wanted and conversation.parent_id is None else ""
 
 
 def _profile(

@@ -18,6 +18,7 @@ from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
 from paca.conversations import services
 from paca.conversations.services import delivery, helpers, person_requests
+from paca.conversations.services.teams import settling
 from paca.conversations.store import Lease
 from paca.engine.llm import registry
 from paca.engine.llm.http_pool import close_connections
@@ -314,6 +315,7 @@ def sweep_projects() -> int:
     services.stop_conversations_of_deleted()
     person_requests.expire_due()
     helpers.settle_due()
+    settling.settle_due()
     return delivered
 
 

@@ -15,6 +15,7 @@ from paca.conversations.models import ControlCommand, Conversation, Trigger, Tri
 from paca.conversations.models.inbox import TriggerQuerySet
 from paca.conversations.services import agent_pauses, answers, helpers
 from paca.conversations.services.inbox import queue_for_waiting_messages
+from paca.conversations.services.teams import settling
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
 from paca.events import Event
@@ -57,6 +58,7 @@ def end_turn(
     ).get(pk=conversation_id)
     if parent_id is not None:
         helpers.settle_soon(parent_id)
+        settling.settle_soon(parent_id)
     commands = take_commands(conversation_id)
     if command_seq is None and outcome.status == "paused":
         command_seq = _end_of_paused_messages(outcome, commands)

@@ -64,6 +64,7 @@ from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.skill_access import RunSkillAccess
 from paca.worker.stream_buffer import StreamBuffer
+from paca.worker.team_access import RunTeamAccess
 from paca.worker.turn_limits import read_limits
 
 logger = logging.getLogger(__name__)
@@ -240,6 +241,8 @@ class ConversationRun:
         with logs.log_context(turn=self._turn_number):
             await servers.begin_turn(await self._mcp_servers.settings())
 
+            team = RunTeamAccess(self._project_access, log, lambda: active.profile.limits)
+
             def new_toolbox() -> Toolbox:
                 return make_toolbox(
                     self._project_access,
@@ -251,6 +254,8 @@ class ConversationRun:
                     read_only=turn.read_only,
                     helpers=turn.most_helpers,
                     is_helper=turn.family is not None,
+                    team=team,
+                    team_role=turn.team_role,
                     of_servers=servers.tools(),
                 )
 

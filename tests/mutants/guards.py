@@ -57,6 +57,7 @@ MODEL_KEYS = "tests/agents/test_model_keys.py"
 MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
+TEAMS = "tests/conversations/test_teams.py"
 TODO = "tests/engine/test_todo_list.py"
 BACKGROUND = "tests/conversations/test_background.py"
 BACKGROUND_OF_ENGINE = "tests/engine/test_background.py"
@@ -1669,5 +1670,146 @@ MUTANTS = (
         "wait-for-helpers-reads-the-inbox",
         never,
         (f"{HELPERS}::test_stop_that_came_before_the_wait_starts_nothing",),
+    ),
+    Mutant(
+        "teammate-at-work-keeps-the-sandbox",
+        removed,
+        (f"{TEAMS}::test_sandbox_of_a_team_is_in_use_while_a_teammate_works",),
+    ),
+    Mutant(
+        "sandbox-of-a-team-is-in-use",
+        removed,
+        (f"{TEAMS}::test_sandbox_of_a_team_is_in_use_while_a_teammate_works",),
+    ),
+    Mutant(
+        "teammate-at-work-ends-no-sandbox",
+        last_operand_dropped,
+        (f"{TEAMS}::test_sandbox_of_a_team_is_in_use_while_a_teammate_works",),
+    ),
+    Mutant(
+        "team-tools-are-for-teams",
+        value("OF_LEAD"),
+        (f"{TEAMS}::test_team_tools_are_off_unless_they_are_switched_on",),
+    ),
+    Mutant(
+        "unapproved-teammate-claims-nothing",
+        value("True"),
+        (f"{TEAMS}::test_teammate_without_an_approved_plan_claims_nothing",),
+    ),
+    Mutant(
+        "shutdown-without-an-answer-stops",
+        never,
+        (f"{TEAMS}::test_teammate_that_does_not_answer_in_time_is_stopped",),
+    ),
+    Mutant(
+        "lead-is-woken",
+        removed,
+        (f"{TEAMS}::test_lead_that_has_ended_its_turn_is_woken_by_a_report",),
+    ),
+    Mutant(
+        "teammate-reports-a-turn-once",
+        never,
+        (f"{TEAMS}::test_teammate_ends_after_a_minute_without_work",),
+    ),
+    Mutant(
+        "stopped-teammate-ends",
+        never,
+        (f"{TEAMS}::test_stop_of_one_teammate_is_told_to_the_lead_and_leaves_the_others",),
+    ),
+    Mutant(
+        "stopped-lead-hears-nothing",
+        never,
+        (f"{TEAMS}::test_stop_of_a_lead_that_has_ended_its_turn_ends_the_team_and_wakes_nobody",),
+    ),
+    Mutant("paused-lead-gives-no-tasks", never, (f"{TEAMS}::test_team_of_a_paused_lead_rests",)),
+    Mutant(
+        "teammate-inherits-read-only",
+        value("False"),
+        (f"{TEAMS}::test_read_only_lead_has_read_only_teammates",),
+    ),
+    Mutant(
+        "teammate-plans-before-it-works",
+        value("bound"),
+        (f"{TEAMS}::test_teammate_works_only_after_its_plan_was_approved",),
+    ),
+    Mutant(
+        "teammates-ever-are-capped",
+        never,
+        (f"{TEAMS}::test_conversation_spawns_a_bounded_number_of_teammates",),
+    ),
+    Mutant(
+        "team-is-capped",
+        value("[1]"),
+        (f"{TEAMS}::test_team_has_five_places_and_a_teammate_that_has_ended_leaves_its_place",),
+    ),
+    Mutant(
+        "team-messages-are-capped",
+        never,
+        (f"{TEAMS}::test_team_may_not_answer_one_another_for_ever",),
+    ),
+    Mutant(
+        "team-message-leaves-a-paused-lead",
+        value("wake"),
+        (f"{TEAMS}::test_report_of_a_teammate_leaves_a_paused_lead_paused_and_waits_for_it",),
+    ),
+    Mutant(
+        "team-counts-as-its-lead-called",
+        value("0"),
+        (f"{TEAMS}::test_agents_that_call_one_another_through_a_team_are_counted",),
+    ),
+    Mutant("team-plan-is-capped", never, (f"{TEAMS}::test_plan_of_a_team_is_bounded",)),
+    Mutant("team-takes-no-task-of-others", never, (f"{TEAMS}::test_team_takes_no_task_of_others",)),
+    Mutant(
+        "blocked-task-is-not-claimed",
+        removed,
+        (f"{TEAMS}::test_task_waits_for_the_open_tasks_that_block_it",),
+    ),
+    Mutant(
+        "task-of-others-is-not-claimed", removed, (f"{TEAMS}::test_team_takes_no_task_of_others",)
+    ),
+    Mutant(
+        "team-claims-by-its-role",
+        never,
+        (f"{TEAMS}::test_agent_that_may_not_change_tasks_claims_none",),
+    ),
+    Mutant(
+        "teammate-has-one-task",
+        never,
+        (f"{TEAMS}::test_teammate_claims_an_unassigned_task_by_itself_and_one_at_a_time",),
+    ),
+    Mutant(
+        "task-is-claimed-once",
+        value("TeamTask.objects.filter(pk=row.pk)"),
+        (f"{TEAMS}::test_row_that_was_read_before_another_claim_claims_nothing",),
+    ),
+    Mutant(
+        "team-request-has-a-deadline",
+        last_operand_dropped,
+        (f"{TEAMS}::test_answer_after_the_deadline_does_not_count",),
+    ),
+    Mutant(
+        "plan-approval-gives-no-more-than-the-lead-has",
+        value("False"),
+        (f"{TEAMS}::test_approval_of_a_plan_gives_no_more_than_the_lead_has",),
+    ),
+    Mutant(
+        "stop-reaches-the-team",
+        removed,
+        (f"{TEAMS}::test_stop_of_a_lead_that_has_ended_its_turn_ends_the_team_and_wakes_nobody",),
+    ),
+    Mutant(
+        "stop-reaches-an-idle-teammate",
+        removed,
+        (f"{TEAMS}::test_stop_of_one_teammate_is_told_to_the_lead_and_leaves_the_others",),
+    ),
+    Mutant(
+        "interrupt-leaves-the-team",
+        always,
+        (f"{TEAMS}::test_interrupt_of_the_lead_leaves_its_team_at_work",),
+    ),
+    Mutant(
+        "teammate-leads-no-team",
+        value('"lead" if wanted else ""'),
+        (f"{TEAMS}::test_flag_of_the_conversation_switches_teams",),
     ),
 )

@@ -246,7 +246,7 @@ class AgentAdmin(ServiceAdmin):
             "Sandbox",
             {"classes": ["tab"], "fields": ("sandbox_memory_mib", "sandbox_cpus", "sandbox_life")},
         ),
-        ("Approval", {"classes": ["tab"], "fields": ("approval", "plan_mode", "tracing")}),
+        ("Approval", {"classes": ["tab"], "fields": ("approval", "plan_mode", "teams", "tracing")}),
         (
             "Reminders",
             {"classes": ["tab"], "fields": ("verification", "verification_prompt", "hint")},

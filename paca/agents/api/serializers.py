@@ -137,6 +137,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "approval",
             "tracing",
             "plan_mode",
+            "teams",
             "verification",
             "memory",
             "remember_at_end",
@@ -339,6 +340,9 @@ class AgentInput(InputSerializer):
     plan_mode = serializers.BooleanField(
         required=False,
         help_text="New conversations begin in plan mode: only tools that read run until a plan is approved.",
+    )
+    teams = serializers.BooleanField(
+        required=False, help_text="Whether it may lead a team of up to five teammates."
     )
     verification = serializers.ChoiceField(
         choices=Agent.Verification.choices,

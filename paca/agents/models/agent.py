@@ -200,6 +200,12 @@ class Agent(BaseModel):
         help_text="Helpers that it may start with one call. 0: no tool for helpers.",
     )
 
+    teams = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether it may lead a team of up to five teammates. Its tools take about 900 tokens of each request.",
+    )
+
     sandbox_memory_mib = models.PositiveIntegerField(
         null=True,
         blank=True,

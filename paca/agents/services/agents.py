@@ -52,6 +52,7 @@ SETTINGS = frozenset(
         "limit_day_cost_usd",
         "limit_concurrent",
         "limit_helpers",
+        "teams",
         "sandbox_memory_mib",
         "sandbox_cpus",
         "sandbox_life",

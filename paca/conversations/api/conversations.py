@@ -102,7 +102,7 @@ class OneConversation(ProjectView):
             if data.get("plan_mode") is False:
                 self.require_permission(permissions.APPROVE)
             flags = {"tracing": data.get("tracing"), "plan": data.get("plan_mode")}
-            services.set_flags(conversation, by=self.member, **flags)
+            services.set_flags(conversation, by=self.member, teams=data.get("teams"), **flags)
         return Response(conversation_object(selectors.get(self.project, conversation_id)))
 
     @extend_schema(responses={204: None}, tags=["conversations"])

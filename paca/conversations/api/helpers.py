@@ -11,10 +11,20 @@ from rest_framework.response import Response
 from paca.conversations import helper_lists, selectors
 from paca.conversations.api.person_requests import ApprovalSerializer
 from paca.conversations.api.serializers import OffsetDateTimeField, UsageSerializer
-from paca.conversations.helper_lists import ListedHelper
-from paca.conversations.models import ConversationStatus
+from paca.conversations.helper_lists import ListedHelper, ListedTeammate
+from paca.conversations.models import ConversationStatus, TeammateState
 from paca.engine.helpers.kinds import HelperKind
 from paca.projects.api.base import ProjectView
+
+
+class TeammateSerializer(serializers.Serializer[ListedTeammate]):
+    """What a teammate has besides."""
+
+    name = serializers.CharField()
+    role = serializers.CharField()
+    state = serializers.ChoiceField(choices=TeammateState.choices)
+    end_reason = serializers.CharField(help_text="Why it has ended; empty if it has not.")
+    said = serializers.CharField(help_text="Its newest answer, in one line.")
 
 
 class HelperSerializer(serializers.Serializer[ListedHelper]):
@@ -23,7 +33,9 @@ class HelperSerializer(serializers.Serializer[ListedHelper]):
     id = serializers.UUIDField(help_text="The conversation with its log.")
     call_id = serializers.CharField(help_text="The call that started it.")
     index = serializers.IntegerField(help_text="Its piece of work among those of the call, from 0.")
-    kind = serializers.ChoiceField(choices=[kind.value for kind in HelperKind])
+    kind = serializers.CharField(
+        help_text=f"{', '.join(kind.value for kind in HelperKind)}; empty for a teammate."
+    )
     task = serializers.CharField(help_text="The first line of its task.")
     status = serializers.ChoiceField(choices=ConversationStatus.choices)
     reason = serializers.CharField()
@@ -35,6 +47,7 @@ class HelperSerializer(serializers.Serializer[ListedHelper]):
     approval = ApprovalSerializer(
         allow_null=True, help_text="The call that waits for a person; decided at the helper's id."
     )
+    team = TeammateSerializer(allow_null=True, help_text="For a teammate; null for a helper.")
     started_at = OffsetDateTimeField(allow_null=True)
     finished_at = OffsetDateTimeField(allow_null=True)
 
@@ -52,6 +65,6 @@ class Helpers(ProjectView):
 
     @extend_schema(responses=HelpersSerializer, tags=["conversations"])
     def get(self, request: Request, conversation_id: UUID) -> Response:
-        """List the helpers that the conversation has started last, up to 50, in the order of their start."""
+        """List the helpers and teammates that the conversation has started last, up to 50, in the order of their start."""
         conversation = selectors.get(self.project, conversation_id)
         return Response(HelpersSerializer({"results": helper_lists.newest(conversation)}).data)

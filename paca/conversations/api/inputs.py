@@ -59,6 +59,10 @@ class FlagsInput(InputSerializer):
     tracing = serializers.BooleanField(
         required=False, help_text="Whether its model calls are traced; else as its agent says."
     )
+    teams = serializers.BooleanField(
+        required=False,
+        help_text="Whether the agent may lead a team of up to five teammates; else as its setting says.",
+    )
     plan = serializers.BooleanField(
         required=False,
         help_text="Whether it begins in plan mode, in which only tools that read run until a person approves a plan; else as its agent says. To leave out the plan mode of the agent needs `conversations:approve`.",
@@ -150,6 +154,9 @@ class ConversationInput(InputSerializer):
     archived = serializers.BooleanField(help_text="Whether it is in the archive.")
     tracing = serializers.BooleanField(
         help_text="Whether its model calls are traced from the next turn on."
+    )
+    teams = serializers.BooleanField(
+        help_text="Whether its agent may lead a team of up to five teammates, from the next turn on."
     )
     plan_mode = serializers.BooleanField(
         help_text="Whether only tools that read run until a person approves a plan. To switch it off needs"

@@ -34,6 +34,16 @@ from paca.conversations.models.statuses import (
     TurnStatus,
 )
 from paca.conversations.models.suggestions import Suggestion, SuggestionState
+from paca.conversations.models.teams import (
+    Teammate,
+    TeammateEnd,
+    TeammateState,
+    TeammateStop,
+    TeamRequest,
+    TeamRequestKind,
+    TeamRequestState,
+    TeamTask,
+)
 from paca.conversations.models.traces import Trace, TracedCall
 from paca.conversations.models.workers import Worker
 
@@ -74,6 +84,14 @@ __all__ = [
     "StopReason",
     "Suggestion",
     "SuggestionState",
+    "TeamRequest",
+    "TeamRequestKind",
+    "TeamRequestState",
+    "TeamTask",
+    "Teammate",
+    "TeammateEnd",
+    "TeammateState",
+    "TeammateStop",
     "ToolCall",
     "ToolCallState",
     "Trace",

@@ -34,11 +34,14 @@ class TriggerType(models.TextChoices):
     EXECUTE = "execute"
     CHECK_IN = "check_in"
     HELPER = "helper"
+    TEAMMATE = "teammate"
 
 
 # The final answer to one of these becomes a comment. An agent has one conversation for all of them
 # on a task or doc.
 COMMENTED_TYPES = (TriggerType.TASK_ASSIGNED, TriggerType.COMMENT_MENTION)
+# These change nothing unless they say otherwise.
+BOUNDED_TYPES = (TriggerType.CHECK_IN, TriggerType.HELPER, TriggerType.TEAMMATE)
 # The final answer to one of these is shown on the task or doc of the conversation.
 REPORTED_TYPES = (*COMMENTED_TYPES, TriggerType.CHECK_IN)
 
@@ -212,6 +215,8 @@ class Conversation(BaseModel):
 
     # Whether its model calls are traced. Null: as its agent says.
     tracing = models.BooleanField(null=True, editable=False)
+    # Whether its agent may lead a team. Null: as its agent says.
+    teams = models.BooleanField(null=True, editable=False)
     # Plan mode; null is off. ``plan`` is the approved plan: its ``title``, and ``steps`` with ``text`` and ``state``.
     plan_mode = models.BooleanField(null=True, editable=False)
     plan = models.JSONField(null=True, editable=False)
@@ -294,9 +299,9 @@ class Conversation(BaseModel):
 
     @property
     def reads_only(self) -> bool:
-        """Whether its agent has read-only tools. A check-in or helper that does not say otherwise changes nothing."""
+        """Whether its agent has read-only tools. A check-in, helper or teammate that does not say otherwise changes nothing."""
         # guard: check-in-reads-only
-        is_bounded = self.trigger_type in (TriggerType.CHECK_IN, TriggerType.HELPER)
+        is_bounded = self.trigger_type in BOUNDED_TYPES
         return is_bounded and self.read_only is not False
 
     @property
@@ -304,6 +309,12 @@ class Conversation(BaseModel):
         """Whether its model calls are traced from the next turn on, as it or its agent says."""
         wanted = self.agent.tracing if self.tracing is None else self.tracing
         return bool(wanted and settings.TRACING)
+
+    @property
+    def leads_team(self) -> bool:
+        """Whether its agent has the tools for a team, as it or its agent says. A helper or teammate has none."""
+        wanted = self.agent.teams if self.teams is None else self.teams
+        return bool(wanted) and self.parent_id is None
 
     @property
     def waits_for_person(self) -> bool:

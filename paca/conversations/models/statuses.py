@@ -78,6 +78,7 @@ class StopReason(models.TextChoices):
     DOC_DELETED = "doc_deleted"
     UNASSIGNED = "unassigned"
     AGENT_INACTIVE = "agent_inactive"
+    SHUTDOWN = "shutdown"
 
 
 class TriggerState(models.TextChoices):

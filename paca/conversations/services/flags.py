@@ -1,4 +1,4 @@
-"""Changes how a conversation runs: whether its model calls are traced, and plan mode."""
+"""Changes how a conversation runs: whether its model calls are traced, plan mode, and teams."""
 
 from django.conf import settings
 from django.db import transaction
@@ -25,14 +25,18 @@ def set_flags(
     by: Member,
     tracing: bool | None = None,
     plan: bool | None = None,
+    teams: bool | None = None,
 ) -> None:
-    """Switch the trace of the conversation from the next turn on, and plan mode; None changes nothing.
+    """Switch the trace of the conversation and the tools for a team from the next turn on, and plan mode; None changes
+    nothing.
 
     Raises ``TracingForbidden`` if the installation keeps no traces.
     """
     helpers.refuse_helper(conversation)
     if plan is not None:
         plans.set_mode(conversation, on=plan, by=by)
+    if teams is not None:
+        _set_teams(conversation, on=teams, by=by)
     if tracing is None:
         return
     # guard: installation-forbids-traces
@@ -41,3 +45,9 @@ def set_flags(
     current = lock(conversation)
     if tracing != current.tracing:
         store.append(current.pk, events.FlagsChanged(tracing=tracing, by=by.name))
+
+
+def _set_teams(conversation: Conversation, *, on: bool, by: Member) -> None:
+    current = lock(conversation)
+    if on != current.teams:
+        store.append(current.pk, events.FlagsChanged(teams=on, by=by.name))

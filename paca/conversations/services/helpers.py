@@ -267,7 +267,8 @@ def release(current: Conversation, *, cause: str, by: str) -> None:
 
 def _call_ids(parent: Conversation) -> Sequence[str]:
     """The call whose helpers were started last."""
-    found = Conversation.objects.filter(parent=parent).order_by("-created_at")
+    found = Conversation.objects.filter(parent=parent, trigger_type=TriggerType.HELPER)
+    found = found.order_by("-created_at")
     return [call_id or "" for call_id in found.values_list("parent_call", flat=True)[:1]]
 
 

@@ -19,7 +19,10 @@ from paca.conversations.models import (
     Conversation,
     ConversationStatus,
     StopReason,
+    Teammate,
+    TeammateStop,
     Trigger,
+    TriggerType,
 )
 from paca.conversations.models.statuses import (
     ACTIVE_STATUSES,
@@ -149,8 +152,9 @@ def _stop(
         waits.supersede(current, cause="stop", by=by)
     if current.waits_for_helpers:
         helpers.release(current, cause="stop", by=by)
+    _mark_team(current)
     # guard: stop-reaches-the-helpers
-    stop_helpers(current, by=by, reason=reason)
+    stop_helpers(current, by=by, reason=reason, with_team=True)
     if active or key:
         add_trigger(current, reason, by=by, source=source, key=key, control=ControlCommand.STOP)
     if not active:
@@ -161,13 +165,36 @@ def _stop(
         helpers.settle_soon(current.parent_id)
 
 
+def _mark_team(current: Conversation) -> None:
+    """Let the teammates end that a stop reaches, also those that are idle: a worker's sweep sees the mark."""
+    # guard: stop-reaches-the-team
+    Teammate.objects.live().filter(lead=current).update(stopping=TeammateStop.WITH_LEAD)
+    alone = Teammate.objects.live().filter(conversation=current, stopping="")
+    # guard: stop-reaches-an-idle-teammate
+    alone.update(stopping=TeammateStop.ALONE)
+
+
 def stop_helpers(
-    current: Conversation, *, by: str, reason: StopReason = StopReason.BY_PERSON
+    current: Conversation,
+    *,
+    by: str,
+    reason: StopReason = StopReason.BY_PERSON,
+    with_team: bool = False,
 ) -> None:
-    """Stop the helpers of a locked conversation that still work, in the caller's transaction."""
+    """Stop the helpers of a locked conversation that still work, in the caller's transaction.
+
+    Its teammates go on, unless ``with_team``: they work beside it.
+    """
     if current.parent_id is None:
         for child in helpers.unfinished(current):
-            _stop(child, reason=reason, by=by)
+            # guard: interrupt-leaves-the-team
+            if with_team or child.trigger_type != TriggerType.TEAMMATE:
+                _stop(child, reason=reason, by=by)
+
+
+def stop_locked(current: Conversation, *, reason: StopReason, by: str) -> None:
+    """Stop a locked conversation, in the caller's transaction. ``by`` is empty for the system."""
+    _stop(current, reason=reason, by=by)
 
 
 @transaction.atomic
@@ -192,7 +219,9 @@ def add_pause(current: Conversation, kind: str, *, by: str, actor: Member | None
     paused = [current]
     if current.waits_for_helpers:
         helpers.release(current, cause="pause", by=by)
-        paused += [each for each in helpers.unfinished(current) if each.status in ACTIVE_STATUSES]
+        at_work = [each for each in helpers.unfinished(current) if each.status in ACTIVE_STATUSES]
+        # Teammates end their turn: nothing new begins while the lead is paused.
+        paused += [each for each in at_work if each.trigger_type != TriggerType.TEAMMATE]
     for each in paused:
         add_trigger(each, kind, by=by, control=ControlCommand.PAUSE, actor=actor)
 

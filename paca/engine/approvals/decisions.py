@@ -135,9 +135,9 @@ class Decisions:
             case events.ApprovalExpired():
                 expired = Decision(DecisionKind.EXPIRED)
                 return self._decide(event.call_id, expired, event.seconds)
-            case events.SubagentStarted(rest_approved_by=rest_by) if rest_by:
+            case events.SubagentStarted() | events.TeammateChanged() if event.rest_approved_by:
                 # guard: helper-inherits-the-approval-of-the-rest
-                return replace(self, rest_by=rest_by)
+                return replace(self, rest_by=event.rest_approved_by)
             case events.ApprovalSuperseded():
                 superseded = Decision(DecisionKind.SUPERSEDED, event.by, event.cause)
                 after = self._decide(event.call_id, superseded, event.seconds)

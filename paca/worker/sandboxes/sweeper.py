@@ -224,6 +224,7 @@ def record_paused(sandbox: SandboxRecord) -> PauseResult:
     conversation = Conversation.objects.filter(pk=sandbox.conversation_id, deleted_at=None)
     active = conversation.filter(status__in=ACTIVE_STATUSES)
     is_active = active.exclude(waits_for_person()).exists()
+    is_active = is_active or sandbox_queries.team_at_work(sandbox.conversation_id).exists()
     if is_active or sandbox_queries.is_running(sandbox.conversation_id):
         return PauseResult.IN_USE
     return PauseResult.OUTDATED
@@ -269,7 +270,8 @@ def _record(sandbox: SandboxRecord, states: Collection[SandboxState], event: Eve
     with suppress(NotFound):  # the conversation was deleted a moment ago
         locked = Conversation.objects.filter(pk=sandbox.conversation_id).for_update()
         works = [each.status in ACTIVE_STATUSES and not each.waits_for_person for each in locked]
-        if not works or works[0]:
+        # guard: teammate-at-work-ends-no-sandbox
+        if not works or works[0] or sandbox_queries.team_at_work(sandbox.conversation_id).exists():
             return False
         if sandbox_queries.same_life(sandbox, states):
             store.append(sandbox.conversation_id, event)

@@ -191,7 +191,7 @@ export class PacaConversation extends PacaElement {
       const { BackgroundStrip } = await import("./background-strip.js");
       this.strip ??= new BackgroundStrip(this);
     }
-    else if (this.run.reason === "helpers" && !this.lanes) {
+    else if ((this.run.reason === "helpers" || this.run.team) && !this.lanes) {
       const { HelperLanes } = await import("./helper-lanes.js");
       this.lanes ??= new HelperLanes(this);
     }
@@ -301,7 +301,7 @@ export class PacaConversation extends PacaElement {
     if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
     if (action.type?.startsWith("agent.background.")) this.strip?.received(action);
-    if (action.type?.startsWith("agent.subagent.")) this.lanes?.received(action);
+    if (/^agent\.(subagent|teammate)\./.test(action.type)) this.lanes?.received(action);
     this.#loadParts();
     if (this.run.reason === "approval" || this.run.reason === "question") this.#loadAsks();
     this.update();

@@ -363,6 +363,10 @@ export const eventHandlers = new Map(Object.entries({
   "agent.subagent.started": () => true, // the lanes show them
   "agent.subagent.progressed": () => true,
   "agent.subagent.finished": () => true,
+  "agent.teammate.changed": (draft) => { draft.team = true; },
+  "agent.protocol.requested": () => true,
+  "agent.protocol.resolved": () => true,
+  "agent.board.changed": () => true,
   "agent.subagents.released": (draft, frame) => setStatus(draft, frame, "running"),
   "agent.flags.changed": flagsChanged,
   "agent.limit.neared": addNote,

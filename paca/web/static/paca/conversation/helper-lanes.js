@@ -1,4 +1,4 @@
-// The lanes of the helpers above the composer: what each does now, its cost, its Stop, and its approvals. Loaded once there is one.
+// The lanes of the helpers and teammates above the composer: what each does now, its cost, its Stop, and its approvals. Loaded once there is one.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { call } from "../core/api.js";
@@ -9,6 +9,7 @@ import { stateOf } from "./labels.js";
 
 const READ_EVERY_MS = 1000; // a helper tells each step, and the list is read again at most so often
 const ICONS = new Map([["general", "bot"], ["explore", "search"], ["plan", "list-checks"], ["code", "pencil"], ["research", "file-text"]]);
+const TEAM_ENDS = new Map([["idle", "without work"], ["shutdown", "asked to"], ["unreviewed", "nobody reviewed its plan"], ["limit", "at a limit"]]);
 const ENDED = new Set(["finished", "failed", "stopped"]);
 
 export class HelperLanes {
@@ -35,7 +36,7 @@ export class HelperLanes {
       this.#helpers = results;
       this.#failed = false;
       const newest = this.#view.run.reason === "helpers" ? results.at(-1)?.call_id : null;
-      for (const each of results) if (atWork(each) || each.call_id === newest) this.#seen.add(each.id);
+      for (const each of results) if (lives(each) || each.call_id === newest) this.#seen.add(each.id);
       if (results.some(({ approval }) => approval)) this.#asks ??= await import("../asks/asks.js");
     } catch {
       this.#failed = true;
@@ -83,9 +84,10 @@ export class HelperLanes {
       <button type="button" class="btn btn-s" @click=${this.refresh}>Try again</button></p>`;
     const shown = (this.#helpers ?? []).filter(({ id }) => this.#seen.has(id));
     if (this.#hidden || !shown.length) return nothing;
-    const working = shown.filter(atWork).length;
+    const working = shown.filter(lives).length;
+    const noun = shown.every(({ team }) => team) ? "teammates" : "helpers";
     const needed = shown.filter(({ approval }) => approval).length;
-    const words = needed ? `${needed} of ${shown.length} helpers ${needed === 1 ? "needs" : "need"} you` : working ? `${working} of ${shown.length} helpers at work` : "The helpers have ended";
+    const words = needed ? `${needed} of ${shown.length} ${noun} ${needed === 1 ? "needs" : "need"} you` : working ? `${shown.filter(atWork).length} of ${shown.length} ${noun} at work` : `The ${noun} have ended`;
     return html`<section class="background-strip helper-lanes composer-note" aria-label="Helpers">
       <details ?open=${this.#open || needed > 0} @toggle=${this.#toggled}>
         <summary>${icon("users")}<span aria-live="polite">${words}</span>${icon("chevron-down", "chevron")}</summary>
@@ -95,24 +97,29 @@ export class HelperLanes {
   }
 
   #lane(helper) {
-    const { id, kind, task, usage, approval } = helper;
+    const { id, usage, approval, team } = helper;
+    const [kind, task] = team ? [team.name, team.role] : [helper.kind, helper.task];
     const { page } = this.#view;
     const cost = usage.priced_cost_usd ? `$${usage.priced_cost_usd.toFixed(2)}` : `${(usage.input + usage.output).toLocaleString("en")} tokens`;
     return html`<li data-state=${atWork(helper) ? "running" : "ended"} id=${`helper-${id}`}>
-      <div class="background-head">${icon(ICONS.get(kind) ?? "bot")}<b>${kind}</b>
+      <div class="background-head">${icon(ICONS.get(kind) ?? "bot")}<b>${visible(kind)}</b>
         <a href=${location.pathname.replace(page.conversation.id, id)} title=${visible(task)}><bdi>${visible(task)}</bdi></a>
         <span class="background-state num">${cost}</span>
-        ${atWork(helper) && page.mayWrite ? html`<button type="button" class="btn btn-s" ?disabled=${this.#stopping.has(id)}
-          aria-label=${`Stop the helper: ${visible(task)}`} @click=${() => this.#stop(helper)}>${icon("circle-stop")}${this.#stopping.has(id) ? "Stopping…" : "Stop"}</button>` : nothing}</div>
+        ${lives(helper) && page.mayWrite ? html`<button type="button" class="btn btn-s" ?disabled=${this.#stopping.has(id)}
+          aria-label=${`Stop the ${team ? "teammate" : "helper"}: ${visible(team ? kind : task)}`} @click=${() => this.#stop(helper)}>${icon("circle-stop")}${this.#stopping.has(id) ? "Stopping…" : "Stop"}</button>` : nothing}</div>
       <p class="small text-2">${doing(helper)}</p>
       ${approval && this.#asks ? this.#asks.card(approval, { base: this.#api(helper), agent: page.agent.name, mayDecide: page.mayApprove, onDecided: this.refresh }) : nothing}</li>`;
   }
 }
 
+/** Whether it works or may still be woken. */
+const lives = (each) => (each.team ? each.team.state !== "ended" : atWork(each));
 const atWork = ({ status }) => !ENDED.has(status) && status !== "paused";
 
 /** What the helper does now, or how it has ended. */
-function doing({ status, reason, detail, activity, tool, subject }) {
+function doing({ status, reason, detail, activity, tool, subject, team }) {
+  if (team?.state === "idle") return html`Idle${team.said ? html` · <bdi>${visible(team.said)}</bdi>` : nothing}`;
+  if (team?.state === "ended") return `Ended · ${TEAM_ENDS.get(team.end_reason) ?? team.end_reason}`;
   if (status === "running") {
     const now = activity === "running_tool" && tool ? `${tool}${subject ? ` · ${subject}` : ""}` : ACTIVITIES.get(activity) ?? "Working";
     return html`<bdi>${visible(now)}</bdi>`;
