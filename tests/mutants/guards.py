@@ -817,9 +817,19 @@ MUTANTS = (
     Mutant("mcp-gate", never, ("tests/mcp_server/test_access.py",)),
     Mutant("mcp-origin", always, ("tests/mcp_server/test_bad_input.py",)),
     Mutant(
-        "mcp-agent-that-is-not-active-does-not-work", never, ("tests/mcp_server/test_waiting.py",)
+        "mcp-agent-that-is-not-active-does-not-work",
+        never,
+        (
+            "tests/mcp_server/test_waiting.py::test_wait_for_an_agent_that_is_not_active_ends_and_says_who_can_go_on",
+        ),
     ),
-    Mutant("mcp-waits-after-the-end", never, ("tests/mcp_server/test_waiting.py",)),
+    Mutant(
+        "mcp-waits-after-the-end",
+        never,
+        (
+            "tests/mcp_server/test_waiting.py::test_wait_that_begins_after_the_web_server_has_ended_all_is_over_at_once",
+        ),
+    ),
     Mutant("mcp-waits-per-token", never, ("tests/mcp_server/test_waiting.py",)),
     Mutant("realtime-origin", value("True"), ("tests/realtime/test_access.py",)),
     Mutant(
