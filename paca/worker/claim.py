@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, DataError, IntegrityError, transaction
 from django.db.models import (
     CharField,
@@ -133,7 +134,7 @@ def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
             break
         try:
             one = _claim_one(candidate, owner, lease_seconds)
-        except (PacaError, IntegrityError, DataError):
+        except (PacaError, IntegrityError, DataError, ObjectDoesNotExist):
             logger.exception("conversation not claimed", extra={"conversation": str(candidate.id)})
             continue
         except DatabaseError:

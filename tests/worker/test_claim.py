@@ -155,6 +155,15 @@ def test_claim_of_one_conversation_that_is_refused_does_not_block_the_others(mon
     assert refused.row.lease_owner == ""
 
 
+def test_conversation_without_the_row_of_its_turn_does_not_block_the_others():
+    broken = start_conversation()
+    assert len(claim_all()) == 1
+    broken.row.turns.all().delete()
+    expire_leases()
+    other = start_conversation()
+    assert [each.lease.conversation_id for each in claim_all()] == [other.id]
+
+
 @pytest.mark.parametrize("old", ModelCallStatus.values)
 def test_claim_after_a_lost_worker_abandons_only_open_model_calls(old):
     conversation = start_conversation()
