@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 # T-41 wants twenty, half of which are killed; that takes a minute.
 CONVERSATIONS = int(os.environ.get("MCP_CONVERSATIONS", "2"))
 
+GIF = "R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs="
 # A whole server: it answers tools/list and echoes. Its lines are those of the protocol.
 ECHO = """
 import json, os, sys
@@ -41,7 +42,7 @@ for line in sys.stdin:
         open("/workspace/began", "a").write("x")
         continue
     elif method == "tools/call" and params["name"] == "picture":
-        answer = {"result": {"content": [{"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgpkYXRh"}]}}
+        answer = {"result": {"content": [{"type": "image", "mimeType": "image/gif", "data": "R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs="}]}}
     elif method == "tools/call":
         said = params["arguments"].get("text", "") + " " + os.environ.get("WORD", "")
         answer = {"result": {"content": [{"type": "text", "text": said}]}}
@@ -109,10 +110,10 @@ def test_an_image_of_a_server_reaches_people_and_a_model_that_can_see(flow):
     add_stdio(flow)
     found = flow.ask("Draw", replies=[calls(mcp__echo__picture={}), says("A dot.")])
     (returned,) = found.event_data("tool.returned")
-    assert returned["output"] == "[image 1: PNG, 12 bytes]"
-    assert returned["images"] == [{"kind": "image/png", "data": "iVBORw0KGgpkYXRh"}]
+    assert returned["output"] == "[image 1: GIF, 35 bytes]"
+    assert returned["images"] == [{"kind": "image/gif", "data": GIF}]
     sees = flow.dialect == "anthropic"
-    assert ("iVBORw0KGgpkYXRh" in str(flow.model.requests[-1])) is sees
+    assert (GIF in str(flow.model.requests[-1])) is sees
     assert_replay_matches(found)
 
 

@@ -1,5 +1,6 @@
 """The Anthropic Messages dialect of the scripted server: checks a request, renders a reply."""
 
+import base64
 import hashlib
 import json
 import uuid
@@ -98,13 +99,28 @@ def problems(body: dict[str, Any]) -> Iterator[str]:
 
 
 def foreign_thinking(body: dict[str, Any]) -> str:
-    """Thinking that another model had, or that was changed, is refused; "" when all is well."""
+    """Thinking that another model had, or that was changed, is refused, and what is no image; "" when all is well."""
     for number, message in enumerate(body["messages"]):
         for at, block in enumerate(message["content"] if message["role"] == "assistant" else []):
             known = block.get("signature") == _sign(block.get("thinking", ""), body["model"])
             if block["type"] == "thinking" and not known:
                 return f"messages.{number}.content.{at}: Invalid `signature` in `thinking` block"
+    return _unreadable_image(body)
+
+
+def _unreadable_image(body: dict[str, Any]) -> str:
+    for number, message in enumerate(body["messages"]):
+        for block in message["content"]:
+            inner = block.get("content") if block["type"] == "tool_result" else ()
+            for each in inner if isinstance(inner, list) else ():
+                if each["type"] == "image" and not _is_image(each["source"]):
+                    return f"messages.{number}.content: Could not process image"
     return ""
+
+
+def _is_image(source: dict[str, Any]) -> bool:
+    data = base64.b64decode(source["data"])
+    return source["media_type"] != "image/png" or data[12:16] == b"IHDR"
 
 
 def _sign(text: str, model: str) -> str:

@@ -10,23 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from paca.common.text import to_storable
+from paca.engine.mcp.image_size import READERS, size_of
 from paca.engine.tools.formatting import format_size, strip_terminal_codes, truncate_middle
 
 # The log holds images as text, and a page gets them with its events.
 MAX_IMAGES = 4
 MAX_IMAGE_BYTES = 1 << 20  # of all in one result
-# The kinds that every model that can see takes, by their first bytes.
-IMAGE_SIGNS = {
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-    "image/webp": (b"RIFF",),
-}
+# A small file may be a huge picture: providers refuse longer sides, and a browser holds four bytes for each pixel.
+MAX_SIDE_PIXELS, MAX_PIXELS = 8_000, 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ResultImage:
-    """An image in a result. ``kind`` is one of ``IMAGE_SIGNS``, which its bytes fit."""
+    """An image in a result. ``kind`` is one that every model that can see takes; its bytes fit it."""
 
     kind: str
     data: bytes
@@ -87,7 +83,7 @@ def read_contents(contents: Iterable[Mapping[str, Any]]) -> ReadResult:
     blocks: list[dict[str, Any]] = []
     for each in contents:
         kind = each.get("mimeType")
-        if kind in IMAGE_SIGNS and each.get("blob"):
+        if kind in READERS and each.get("blob"):
             blocks.append({"type": "image", "mimeType": kind, "data": each["blob"]})
         else:
             blocks.append({"type": "resource", "resource": each})
@@ -104,8 +100,12 @@ def _image(block: Mapping[str, Any], images: list[ResultImage]) -> str:
     total = len(data) + sum(len(image.data) for image in images)
     if total > MAX_IMAGE_BYTES or len(images) >= MAX_IMAGES:
         return f"[image: {format_size(len(data))}, too large or too many to be shown]"
+    size = size_of(kind, data)
     # guard: mcp-images-are-images
-    if not data.startswith(IMAGE_SIGNS.get(kind, ()) or (b"\0no",)):
+    if size is None:
         return f"[image of an unknown kind: {format_size(len(data))}, not shown]"
+    # guard: mcp-images-have-few-pixels
+    if max(size) > MAX_SIDE_PIXELS or size[0] * size[1] > MAX_PIXELS:
+        return f"[image: {size[0]} x {size[1]} pixels, too large to be shown]"
     images.append(ResultImage(kind, data))
     return f"[image {len(images)}: {kind.removeprefix('image/').upper()}, {format_size(len(data))}]"

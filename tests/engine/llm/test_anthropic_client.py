@@ -4,18 +4,22 @@ import email.utils
 import socket
 import time
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
 from paca.engine.llm import provider_errors
-from paca.engine.llm.anthropic import sdk_headers
+from paca.engine.llm.anthropic import client, sdk_headers
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import (
+    Image,
+    Message,
     StopReason,
     TextDelta,
     Thinking,
     ThinkingDelta,
     ToolResult,
+    ToolUse,
     UsageSeen,
 )
 from paca.engine.llm.http_pool import TimeLimits
@@ -256,6 +260,48 @@ async def test_anthropic_adapter_drops_thinking_that_the_provider_refuses(server
     ]
     await reply_of(llm, request_with(*history))
     assert len(server.requests) == 3  # it is not tried with that thinking again
+
+
+GOOD_IMAGE, BAD_IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAAD", "iVBORw0KGgpkYXRh"
+
+
+def history_with_images(count: int, data: str) -> list[Message]:
+    history = [user_message("Draw.")]
+    for number in range(count):
+        history.append(assistant_message(ToolUse(f"c{number}", "bash", {})))
+        image = Image("image/png", data)
+        result = ToolResult(f"c{number}", "[image 1: PNG]", images=(image,))
+        history.append(user_message(result))
+    return history
+
+
+def images_in(raw: bytes) -> int:
+    return raw.count(b'"type":"image"')
+
+
+async def test_anthropic_adapter_drops_images_that_the_provider_refuses(server, llm):
+    """One image that it cannot read would else make each later request of the conversation fail."""
+    history = history_with_images(2, BAD_IMAGE)
+    request = request_with(*history[:3], model="anthropic/claude-sonnet-4-5")
+    server.script([says("Nothing."), says("Nothing more.")])
+    assert (await reply_of(llm, request)).text == "Nothing."
+    assert (await reply_of(llm, replace(request, messages=tuple(history)))).text == "Nothing more."
+    # Of the second request only the new one is tried.
+    assert [images_in(each.raw) for each in server.requests] == [1, 0, 1, 0]
+    assert b"[image 1: PNG]" in server.requests[-1].raw
+
+
+async def test_anthropic_adapter_drops_images_of_a_request_that_is_too_long_for_their_sake(
+    server, llm, monkeypatch
+):
+    monkeypatch.setattr(client, "MANY_IMAGES_CHARACTERS", 40)
+    request = request_with(*history_with_images(2, GOOD_IMAGE), model="anthropic/claude-sonnet-4-5")
+    server.script([fails("413"), says("Much.")])
+    assert (await reply_of(llm, request)).text == "Much."
+    few = replace(request, messages=tuple(history_with_images(1, GOOD_IMAGE)))
+    server.script([fails("413")])
+    with pytest.raises(ContextExceeded):
+        await reply_of(llm, few)
 
 
 async def test_anthropic_adapter_keeps_the_previous_request_as_prefix(server, llm):

@@ -12,7 +12,7 @@ from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import Chunk, HistoryForm, Request
 from paca.engine.llm.http_pool import TimeLimits, pool
 from paca.engine.llm.http_request import HttpRequest, Sender
-from paca.engine.llm.model_errors import ModelError, RequestRefused, StreamBroken
+from paca.engine.llm.model_errors import ContextExceeded, ModelError, RequestRefused, StreamBroken
 from paca.engine.llm.provider_errors import without_key
 from paca.engine.llm.response_body import AttemptBudget, drain, read
 from paca.engine.llm.strict_parsing import EventReader
@@ -20,6 +20,8 @@ from paca.engine.llm.strict_parsing import EventReader
 if TYPE_CHECKING:
     import httpx2
 
+# The Messages API takes 32 MB. A request with more than this of images is too long for their sake.
+MANY_IMAGES_CHARACTERS = 16 << 20
 NO_API = "There is no Messages API at this base URL (HTTP 404)."
 
 
@@ -64,25 +66,34 @@ class AnthropicLLM:
     async def _open(
         self, request: Request, budget: AttemptBudget
     ) -> tuple["httpx2.Response", HistoryForm | None]:
-        """The response to the request, and a form that was learned. It is sent again without thinking if its
-        thinking is refused, and in the strictest form if its history is.
+        """The response to the request, and a form that was learned. It is sent again without thinking or images if
+        those are refused, and in the strictest form if its history is.
         """
         return await plain_history.send(
             request,
             address=self._base_url,
-            post=lambda form: self._post_dropping_thinking(form, budget),
+            post=lambda form: self._post_without_refused(form, budget),
         )
 
-    async def _post_dropping_thinking(
+    async def _post_without_refused(
         self, request: Request, budget: AttemptBudget
     ) -> "httpx2.Response":
-        try:
-            return await self._post(request, budget)
-        except RequestRefused as refusal:
-            about_thinking = "thinking" in refusal.detail and "block" in refusal.detail
-            if not (about_thinking and self._encoder.drop_thinking(request)):
-                raise
-            return await self._post(request, budget)
+        while True:
+            try:
+                return await self._post(request, budget)
+            except (RequestRefused, ContextExceeded) as refusal:
+                if not self._drop(request, refusal):
+                    raise
+
+    def _drop(self, request: Request, refusal: ModelError) -> bool:
+        """Leave out from now on what was refused; False if that is nothing of the kind, or is left out already."""
+        if isinstance(refusal, ContextExceeded):
+            return self._encoder.drop_images(request, least_characters=MANY_IMAGES_CHARACTERS)
+        if "thinking" in refusal.detail and "block" in refusal.detail:
+            return self._encoder.drop_thinking(request)
+        # An image stays in the history: refused once, it would be refused in each later request.
+        # guard: anthropic-refused-images-are-left-out
+        return "image" in refusal.detail.lower() and self._encoder.drop_images(request)
 
     async def _post(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
         """Send the request; returns when the headers of a successful response are there."""

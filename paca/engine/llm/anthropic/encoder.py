@@ -36,14 +36,12 @@ class Encoder:
         self._encoded: list[tuple[Message, bytes]] = []
         self._encoded_head: tuple[Request, bytes] | None = None
         self._thinking_dropped: tuple[Message, int] | None = None
+        self._images_dropped: tuple[Message, int] | None = None
 
     def encode(self, request: Request) -> bytes:
         """The body of the request as JSON. Raises ``ModelMisconfigured`` for a reserved parameter."""
         head = self._head_bytes(request)
-        seen = (
-            request.messages if CAN_SEE.match(_name(request)) else without_images(request.messages)
-        )
-        messages = b",".join(self._messages(seen))
+        messages = b",".join(self._messages(self._seen(request)))
         return head[:-1] + b',"messages":[' + messages + b"]}"
 
     def drop_thinking(self, request: Request) -> bool:
@@ -58,6 +56,26 @@ class Encoder:
         self._thinking_dropped = (request.messages[0], len(request.messages))
         self._encoded.clear()
         return True
+
+    def drop_images(self, request: Request, *, least_characters: int = 1) -> bool:
+        """Leave out the images of these messages from now on; False if they have less than so many characters of them.
+
+        A provider refuses the whole request for one image that it cannot read or that has too many pixels.
+        """
+        if sum(map(_image_characters, self._seen(request))) < least_characters:
+            return False
+        self._images_dropped = (request.messages[0], len(request.messages))
+        return True
+
+    def _seen(self, request: Request) -> tuple[Message, ...]:
+        """The messages with the images that the model gets."""
+        messages = request.messages
+        if not CAN_SEE.match(_name(request)):
+            return without_images(messages)
+        if self._images_dropped is None or self._images_dropped[0] != messages[0]:
+            return messages
+        count = self._images_dropped[1]
+        return without_images(messages[:count]) + messages[count:]
 
     def _head_bytes(self, request: Request) -> bytes:
         """The head as JSON, which stays the same for the whole run."""
@@ -123,6 +141,11 @@ def without_images(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def _has_images(message: Message) -> bool:
     return any(isinstance(block, ToolResult) and block.images for block in message.blocks)
+
+
+def _image_characters(message: Message) -> int:
+    results = (block for block in message.blocks if isinstance(block, ToolResult))
+    return sum(len(image.data) for result in results for image in result.images)
 
 
 def _unseen(block: Block) -> Block:
