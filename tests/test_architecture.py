@@ -73,6 +73,7 @@ MAY_CROSS = {
     "paca/worker/main.py": "the thread of the lease hands a lost lease to the event loop",
     "paca/worker/telemetry.py": "ends of turns come from other threads",
     "paca/engine/mcp/connection.py": "the import of the SDK takes seconds",
+    "paca/engine/mcp/sdk.py": "schemas that a server makes for it take a second to check",
     "paca/engine/tools/custom.py": "a handler in its thread shows text while it runs",
     "paca/engine/tools/handler_threads.py": "handlers of custom tools run in threads",
     "paca/bus/listener.py": "hints come from other threads",

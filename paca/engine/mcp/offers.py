@@ -16,6 +16,7 @@ from paca.common.text import to_storable
 from paca.engine.mcp.settings import OfferedTool
 
 MAX_TOOLS = 100
+MAX_DESCRIBED = 2 * MAX_TOOLS  # are looked at; a bad one costs as much as a good one
 MAX_NAME_CHARACTERS = 128
 MAX_DESCRIPTION_CHARACTERS = 4_000
 MAX_FIELD_TEXT_CHARACTERS = 1_000
@@ -23,6 +24,7 @@ MAX_SCHEMA_CHARACTERS = 16_000
 MAX_DEPTH = 12
 MAX_NODES = 2_000
 MAX_LISTED = 200  # entries of an enum and the like
+MAX_REFERENCE_CHARACTERS = 500
 MAX_NAMED = 5  # tools in the sentence about those left out
 FIELD_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 # Keywords with a plain value. All others are left out: a model does not need them, and some providers refuse them.
@@ -31,6 +33,17 @@ PLAIN = (
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems"),
 )
 CHOICES = ("anyOf", "oneOf", "allOf")
+READ = (
+    *PLAIN,
+    *CHOICES,
+    "$ref",
+    "description",
+    "enum",
+    "properties",
+    "required",
+    "items",
+    "additionalProperties",
+)
 
 
 class BadOffer(ValueError):
@@ -49,7 +62,11 @@ def check_tools(described: Iterable[Mapping[str, Any]]) -> CheckedTools:
     """Check the tools as the protocol describes them (``name``, ``description``, ``inputSchema``, ``annotations``)."""
     tools: dict[str, OfferedTool] = {}
     problems: list[str] = []
-    for each in described:
+    for number, each in enumerate(described):
+        # guard: mcp-long-lists-are-cut
+        if number >= MAX_DESCRIBED:
+            problems.append(f"the server describes more than {MAX_DESCRIBED}")
+            break
         name = each.get("name")
         shown = _text(name if isinstance(name, str) else "?", 60)
         try:
@@ -147,6 +164,8 @@ class _SchemaReader:
             raise BadOffer(f"its schema has more than {MAX_NODES:,} parts")
         if not isinstance(node, Mapping) or depth <= 0:
             return {}
+        # Only these, or a part with many others would be copied as often as it is referred to.
+        node = {key: node[key] for key in READ if key in node}
         if "$ref" in node:
             node = {**self._target(node["$ref"]), **node}
             depth -= 1
@@ -178,7 +197,7 @@ class _SchemaReader:
         kept: dict[str, Any] = {
             "properties": {str(name): self.node(child, depth) for name, child in fields.items()}
         }
-        asked = required if isinstance(required, list) else []
+        asked = required[:MAX_NODES] if isinstance(required, list) else []
         if names := [name for name in asked if isinstance(name, str) and name in fields]:
             kept["required"] = list(dict.fromkeys(names))
         return kept
@@ -188,10 +207,14 @@ class _SchemaReader:
         found: Any = self._root
         if not isinstance(reference, str) or not reference.startswith("#/"):
             return {}
+        if len(reference) > MAX_REFERENCE_CHARACTERS:
+            return {}
         for part in reference[2:].split("/")[:MAX_DEPTH]:
             name = part.replace("~1", "/").replace("~0", "~")
             found = found.get(name) if isinstance(found, Mapping) else None
-        return {k: v for k, v in found.items() if k != "$ref"} if isinstance(found, Mapping) else {}
+        if not isinstance(found, Mapping):
+            return {}
+        return {key: found[key] for key in READ if key in found and key != "$ref"}
 
 
 def _is_plain(value: Any) -> bool:

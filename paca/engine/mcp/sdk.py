@@ -39,7 +39,7 @@ from paca.engine.mcp.http_transport import (
     AnswerRefused,
     GuardedTransport,
 )
-from paca.engine.mcp.offers import CheckedTools, check_tools, clean
+from paca.engine.mcp.offers import MAX_DESCRIBED, CheckedTools, check_tools, clean
 from paca.engine.mcp.results import ReadResult, read_contents, read_result
 from paca.engine.mcp.sandbox_transport import sandbox_transport
 from paca.engine.mcp.settings import McpServerSettings, ServerOffer
@@ -123,11 +123,13 @@ class SdkSession:
                     "inputSchema": tool.input_schema,
                     "annotations": _wire(tool.annotations) if tool.annotations else None,
                 }
-                for tool in page.tools
+                for tool in page.tools[: MAX_DESCRIBED + 1]
             ]
-            if not (cursor := page.next_cursor):
+            # guard: mcp-lists-of-tools-end
+            if len(found) > MAX_DESCRIBED or not (cursor := page.next_cursor):
                 break
-        return check_tools(found)
+        # In a thread: schemas that are made for it take a second, and other runs go on meanwhile.
+        return await asyncio.to_thread(check_tools, found)
 
     async def call(
         self,

@@ -52,9 +52,33 @@ def test_a_bad_description_leaves_its_tool_out_and_says_why(checked, why):
 
 
 def test_many_bad_tools_make_one_short_sentence():
-    checked = check_tools([{"name": ""}] * 500)
-    assert "and 495 more" in checked.left_out
+    checked = check_tools([{"name": ""}] * 150)
+    assert "and 145 more" in checked.left_out
     assert len(checked.left_out) < 600
+
+
+def test_of_a_list_without_end_only_the_beginning_is_looked_at():
+    numbers = iter(range(10_000))
+    bad = {"name": "x", "inputSchema": BOMB}
+    checked = check_tools(bad for _ in numbers)
+    assert not checked.tools
+    assert next(numbers) <= 2 * MAX_TOOLS + 1
+
+
+class Uncopied(dict):
+    """A part of a schema that a server has filled, which nothing reads as a whole."""
+
+    def items(self):
+        raise AssertionError("it was copied")
+
+
+def test_a_part_that_is_referred_to_is_not_copied_each_time():
+    part = Uncopied({"type": "string", "x-junk": "y"})
+    schema = {"$defs": {"a": part}, "properties": {"x": {"$ref": "#/$defs/a"}}}
+    (tool,) = check(schema).tools
+    assert tool.schema["properties"] == {"x": {"type": "string"}}
+    long = {"$ref": "#/$defs/a" + "/" * 1000}
+    assert check(schema | {"properties": {"x": long}}).tools[0].schema["properties"] == {"x": {}}
 
 
 def test_a_schema_keeps_what_models_need_and_nothing_else():
