@@ -34,6 +34,7 @@ def tools():
         tool("environment"),
         tool("flood"),
         tool("garbage"),
+        tool("beg"),
         tool("wrong"),
         tool("pid"),
         {**tool("erase"), "annotations": {"destructiveHint": True}},
@@ -81,6 +82,12 @@ def flood(arguments):
         sys.stdout.write("not a message\n")
 
 
+def beg(arguments):
+    for number in range(1_000_000):
+        say({"id": number, "method": "ping"})
+        sys.stdin.readline()
+
+
 def garbage(arguments):
     sys.stdout.write('{"jsonrpc": "2.0", "id": \nnot json\n{}\n[]\n"x"\n' + "[" * 100_000 + "\n")
     return text("after garbage")
@@ -92,6 +99,7 @@ CALLS = {
     "die": die,
     "flood": flood,
     "garbage": garbage,
+    "beg": beg,
     "big": lambda arguments: text("y" * (arguments["mib"] << 20)),
     "picture": lambda arguments: {
         "content": [{"type": "image", "mimeType": "image/png", "data": PNG}]

@@ -12,6 +12,8 @@ from paca.engine.mcp.addresses import AllowedAddresses
 MAX_MESSAGE_BYTES = 8 << 20
 MAX_STREAM_BYTES = 64 << 20
 CONNECT_SECONDS = 10.0
+MAX_STREAM_LINES = 200_000
+MAX_STREAMS = 500  # that one connection begins by GET; a server may break each off at once
 # token(refused): the access token; with the one that the server has refused, a new one.
 AccessToken = Callable[[str], Awaitable[str]]
 
@@ -30,27 +32,38 @@ class GuardedTransport(ModelTransport):
         super().__init__(AllowedAddresses(private_allowed), httpx2.Limits(max_connections=8))
         self._access_token = access_token
         self._token = ""
+        self._streams = 0
         self.problem = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request, once more with a new token if the server refuses the old one.
 
-        Raises ``AnswerRefused`` for a redirect or an encoded answer, and ``SignInNeeded``.
+        Raises ``AnswerRefused`` for a redirect, an encoded answer or too many streams, and ``SignInNeeded``.
         """
+        is_stream = request.method == "GET"
+        self._streams += is_stream
+        # guard: mcp-streams-are-not-begun-for-ever
+        if is_stream and self._streams > MAX_STREAMS:
+            raise self._refused("it breaks its streams off again and again")
         # Nothing is decompressed, so that no small answer becomes a large one.
         request.headers["Accept-Encoding"] = "identity"
-        response = await self._send_with_token(request)
+        response, used = await self._send_with_token(request)
         if response.status_code == 401 and self._access_token is not None:
             await response.aclose()
-            self._token = await self._access_token(self._token)
-            response = await self._send_with_token(request)
+            # Another request may have a new token already, which the server has not refused.
+            # guard: oauth-new-token-is-not-renewed-again
+            if self._token == used:
+                self._token = await self._access_token(used)
+            response, _ = await self._send_with_token(request)
         return await self._checked(response)
 
-    async def _send_with_token(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send_with_token(self, request: httpx2.Request) -> tuple[httpx2.Response, str]:
+        """The response, and the token that was sent; empty if the server needs none."""
+        token = self._token
         if self._access_token is not None:
-            self._token = self._token or await self._access_token("")
-            request.headers["Authorization"] = f"Bearer {self._token}"
-        return await self._send(request)
+            self._token = token = token or await self._access_token("")
+            request.headers["Authorization"] = f"Bearer {token}"
+        return await self._send(request), token
 
     async def _checked(self, response: httpx2.Response) -> httpx2.Response:
         # guard: mcp-redirects-are-refused
@@ -65,7 +78,8 @@ class GuardedTransport(ModelTransport):
         is_stream = response.headers.get("Content-Type", "").startswith("text/event-stream")
         limit = MAX_STREAM_BYTES if is_stream else MAX_MESSAGE_BYTES
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _BoundedStream(response.stream, limit, self._refused)
+        lines = MAX_STREAM_LINES if is_stream else limit
+        response.stream = _BoundedStream(response.stream, limit, lines, self._refused)
         return response
 
     def _refused(self, problem: str) -> AnswerRefused:
@@ -74,23 +88,28 @@ class GuardedTransport(ModelTransport):
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """The body of an answer, up to a limit."""
+    """The body of an answer, up to a limit of bytes and of lines."""
 
     def __init__(
         self,
         stream: httpx2.AsyncByteStream,
         limit: int,
+        lines: int,
         refused: Callable[[str], AnswerRefused],
     ) -> None:
-        self._stream, self._limit, self._refused = stream, limit, refused
+        self._stream, self._limit, self._lines, self._refused = stream, limit, lines, refused
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
+        read = lines = 0
         async for data in self._stream:
             read += len(data)
             # guard: mcp-answers-are-bounded
             if read > self._limit:
                 raise self._refused(f"its answer is longer than {self._limit >> 20} MiB")
+            lines += data.count(b"\n")
+            # guard: mcp-event-streams-end
+            if lines > self._lines:
+                raise self._refused("it writes without end")
             yield data
 
     async def aclose(self) -> None:

@@ -30,7 +30,7 @@ class LineReader:
         self._bytes = self._lines = 0
 
     def asked(self) -> None:
-        """Something was sent to the server: it may write again."""
+        """A request was sent to the server: it may write again."""
         self._bytes = self._lines = 0
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -111,7 +111,10 @@ async def _write(
         try:
             async for message in from_session:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                lines.asked()
+                # Not an answer to the server: it could ask for ever, and write as much in between.
+                # guard: mcp-answers-to-a-server-allow-no-more
+                if isinstance(message.message, mcp_types.JSONRPCRequest):
+                    lines.asked()
                 await pipe.send(f"{text}\n".encode())
         except PacaError:  # its end is what the reader meets too
             to_session.close()

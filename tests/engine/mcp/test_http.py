@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
+import httpx2
 import pytest
 
-from paca.engine.mcp import probe
+from paca.engine.mcp import http_transport, probe
 from paca.engine.mcp.errors import ServerUnavailable
 from paca.engine.mcp.settings import McpServerSettings, SignInNeeded
 from tests.engine.mcp.test_servers import Run
@@ -227,3 +228,84 @@ async def test_a_probe_gives_the_offer_or_says_why_there_is_none(raw, anyio_back
     raw.fault = "status"
     with pytest.raises(ServerUnavailable, match="HTTP 503"):
         await probe.offer_of(settings(raw.url), access_token=None, seconds=30)
+
+
+def guarded(
+    monkeypatch: pytest.MonkeyPatch, answers: Callable[[httpx2.Request], httpx2.Response], **facts
+):
+    """A guarded transport of a network that answers so."""
+    made = http_transport.GuardedTransport(
+        **{"private_allowed": True, "access_token": None} | facts
+    )
+
+    async def send(request: httpx2.Request) -> httpx2.Response:
+        return answers(request)
+
+    monkeypatch.setattr(made, "_send", send)
+    return made
+
+
+async def test_streams_that_a_server_breaks_off_are_not_begun_for_ever(monkeypatch, anyio_backend):
+    monkeypatch.setattr(http_transport, "MAX_STREAMS", 3)
+    transport = guarded(monkeypatch, lambda request: httpx2.Response(200, content=b""))
+    for _ in range(3):
+        await transport.handle_async_request(httpx2.Request("GET", "https://mcp.example/"))
+    with pytest.raises(http_transport.AnswerRefused, match="breaks its streams off"):
+        await transport.handle_async_request(httpx2.Request("GET", "https://mcp.example/"))
+    await transport.handle_async_request(httpx2.Request("POST", "https://mcp.example/"))
+
+
+async def test_a_stream_of_ever_more_events_is_ended(monkeypatch, anyio_backend):
+    monkeypatch.setattr(http_transport, "MAX_STREAM_LINES", 10)
+    headers = {"Content-Type": "text/event-stream"}
+    transport = guarded(
+        monkeypatch, lambda request: httpx2.Response(200, headers=headers, content=b":\n\n" * 6)
+    )
+    request = httpx2.Request("GET", "https://mcp.example/")
+    response = await transport.handle_async_request(request)
+    with pytest.raises(http_transport.AnswerRefused, match="writes without end"):
+        await httpx2.Response(200, stream=response.stream, request=request).aread()
+
+
+async def test_a_token_that_another_request_has_renewed_is_not_renewed_again(
+    monkeypatch, anyio_backend
+):
+    refused: list[str] = []
+
+    async def access_token(old: str) -> str:
+        refused.append(old)
+        return f"token-{len(refused)}"
+
+    def answers(request: httpx2.Request) -> httpx2.Response:
+        old = request.headers["Authorization"] == "Bearer token-1"
+        if old:  # another request is refused too, and has its new token before this one
+            transport._token = "token-2"
+        return httpx2.Response(401 if old else 200, content=b"")
+
+    transport = guarded(monkeypatch, answers, access_token=access_token)
+    answer = await transport.handle_async_request(httpx2.Request("POST", "https://mcp.example/"))
+    assert (answer.status_code, refused) == (200, [""])
+
+
+class EndlessPages:
+    """A session whose server has ever more pages with tools. ``asked`` are the pages that were read."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def list_tools(self, params: object) -> object:
+        import mcp_types
+
+        self.asked += 1
+        tools = [mcp_types.Tool(name=f"t{self.asked}", input_schema={})] * 150
+        return mcp_types.ListToolsResult(tools=tools, next_cursor=str(self.asked))
+
+
+async def test_a_list_of_tools_without_end_is_read_no_further_than_needed(anyio_backend):
+    from paca.engine.mcp import sdk
+
+    pages = EndlessPages()
+    session = sdk.SdkSession(pages, sdk._SessionState(problem=str))  # type: ignore[arg-type]
+    checked = await session._list_tools()
+    assert [tool.name for tool in checked.tools] == ["t1", "t2"]
+    assert pages.asked == 2

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from paca import events
-from paca.engine.mcp import connection, group
+from paca.engine.mcp import connection, group, sandbox_transport
 from paca.engine.mcp.errors import ServerUnavailable
 from paca.engine.mcp.group import ServerGroup
 from paca.engine.tools.base import ToolContext, ToolOutput
@@ -95,6 +95,13 @@ async def test_a_server_that_is_lost_in_mid_call_is_connected_again(run, tool, a
     assert why in lost.output
     assert "check before you repeat it" in lost.output
     assert (await run.call("mcp__bad__echo", text="on")).output == "echo: on"
+
+
+async def test_a_server_that_asks_and_asks_is_ended(run, monkeypatch):
+    monkeypatch.setattr(sandbox_transport, "MAX_QUIET_LINES", 100)
+    run.servers.add_stdio("bad")
+    await run.begin_turn()
+    assert "it writes without end" in (await run.call("mcp__bad__beg")).output
 
 
 async def test_a_call_that_takes_too_long_ends_and_the_next_one_works(run):
