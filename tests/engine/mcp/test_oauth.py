@@ -36,7 +36,9 @@ def web(pages: dict[str, Any], asked: list[str] | None = None, **facts: Any) -> 
         if asked is not None:
             asked.append(url)
         page = pages.get(url, httpx2.Response(404))
-        return page if isinstance(page, httpx2.Response) else httpx2.Response(200, json=page)
+        if isinstance(page, httpx2.Response):
+            return page
+        return httpx2.Response(200, content=json.dumps(page).encode())
 
     return Web(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), **facts)
 
@@ -117,6 +119,15 @@ def endpoint(name: str, address: Any) -> Callable[[dict[str, Any], dict[str, Any
         (endpoint("authorization_endpoint", "https://evil.example\\@auth.example/"), "no address"),
         (endpoint("authorization_endpoint", "https://auth.example/\r\nX: y"), "no address"),
         (endpoint("authorization_endpoint", "https://192.168.1.1/admin"), "private network"),
+        (lambda r, _: r.update(authorization_servers=["https://[bad"]), "is no address"),
+        (lambda r, _: r.update(resource="https://[bad"), "is no address"),
+        (lambda r, _: r.update(resource=f"{SERVER}?\0"), "no address"),
+        (
+            lambda r, _: r.update(authorization_servers=["https://auth.example/x?\ud800"]),
+            "no address",
+        ),
+        (lambda r, _: r.update(scopes_supported=["\ud800"]), "scopes that are none"),
+        (endpoint("token_endpoint", "https://[bad"), "no address"),
         (endpoint("issuer", "https://honest.example"), "another issuer"),
         (endpoint("issuer", None), "another issuer"),
         (endpoint("code_challenge_methods_supported", "S256"), "PKCE"),
@@ -129,6 +140,16 @@ async def test_metadata_that_do_not_fit_are_refused(change: Any, said: str) -> N
     assert all(
         url.startswith(("https://mcp.example", "https://auth.example/.well")) for url in asked
     )
+
+
+@pytest.mark.parametrize(
+    "client",
+    [{"client_id": "\ud800"}, {"client_id": "a\0"}, {"client_id": "a", "client_secret": "\ud800"}],
+)
+async def test_client_that_cannot_be_stored_or_sent_is_refused(client: dict[str, Any]) -> None:
+    at = web({**pages(), FACTS["registration_endpoint"]: client})
+    with pytest.raises(SignInFailed, match="gave a client that Paca cannot use"):
+        await flow.begin(at, SERVER, redirect_uri="https://paca.example/", state="s")
 
 
 async def test_answer_without_end_is_refused() -> None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from paca.engine.mcp.oauth.requests import Answer, SignInFailed, Web, check_address, name_of
+from paca.engine.mcp.oauth.requests import (
+    Answer,
+    SignInFailed,
+    Web,
+    check_address,
+    is_plain,
+    name_of,
+    path_of,
+)
 
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 SERVICE_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
@@ -55,8 +63,14 @@ async def find_service(web: Web, server_url: str) -> SignInService:
         resource = _resource_of(resource_facts, server_url)
         services = _texts(resource_facts, "authorization_servers")
         scope = scope or " ".join(_texts(resource_facts, "scopes_supported")[:MAX_SCOPES])
+    # guard: oauth-scopes-are-plain
+    if not is_plain(scope):
+        raise SignInFailed(f"{name_of(server_url)} asks for scopes that are none.")
     # Servers of the first revision with OAuth are their own sign-in service.
     issuer = services[0] if services else _origin(server_url)
+    # Also what of them is not part of an address that is asked: both are stored and sent.
+    for each in (resource, issuer):
+        check_address(each, private_allowed=web.private_allowed)
     facts = await _metadata(web, issuer)
     return _service(web, issuer, facts, resource, scope)
 
@@ -66,7 +80,7 @@ async def _resource(web: Web, server_url: str) -> tuple[dict[str, Any], str]:
     accept = {"Accept": "application/json, text/event-stream"}
     refusal = _challenge(await web.post_json(server_url, HELLO, accept))
     addresses = [refusal["resource_metadata"]] if "resource_metadata" in refusal else []
-    path = urlsplit(server_url).path.rstrip("/")
+    path = path_of(server_url).rstrip("/")
     addresses += [_origin(server_url) + RESOURCE_PATH + each for each in dict.fromkeys((path, ""))]
     for address in addresses:
         answer = await web.get(address)
@@ -88,9 +102,8 @@ def _resource_of(facts: dict[str, Any], server_url: str) -> str:
     resource = facts.get("resource")
     if not isinstance(resource, str):
         raise SignInFailed(f"The metadata of {name_of(server_url)} name no resource.")
-    named, asked = urlsplit(resource), urlsplit(server_url)
-    path = named.path.rstrip("/")
-    within = asked.path.rstrip("/") == path or asked.path.startswith(f"{path}/")
+    path, asked = path_of(resource).rstrip("/"), path_of(server_url)
+    within = asked.rstrip("/") == path or asked.startswith(f"{path}/")
     # guard: oauth-resource-is-the-server
     if _origin(resource) != _origin(server_url) or not within:
         raise SignInFailed(
@@ -116,7 +129,7 @@ async def _metadata(web: Web, issuer: str) -> dict[str, Any]:
 
 
 def _metadata_addresses(issuer: str) -> Iterator[str]:
-    path = urlsplit(issuer).path.rstrip("/")
+    path = path_of(issuer).rstrip("/")
     for well_known in SERVICE_PATHS:
         yield _origin(issuer) + well_known + path
     if path:

@@ -18,6 +18,7 @@ from paca.engine.mcp.oauth.requests import (
     GrantRefused,
     SignInFailed,
     Web,
+    is_plain,
     name_of,
     said_in,
 )
@@ -142,9 +143,12 @@ async def _register(web: Web, service: SignInService, redirect_uri: str) -> Clie
     client_id, secret = answer.facts.get("client_id"), answer.facts.get("client_secret") or ""
     if not answer.is_ok or not isinstance(client_id, str) or not client_id:
         raise SignInFailed(_failed(service.registration_endpoint, "did not register Paca", answer))
+    # guard: oauth-client-is-plain
+    if not isinstance(secret, str) or not (is_plain(client_id) and is_plain(secret)):
+        raise SignInFailed(f"{name_of(service.issuer)} gave a client that Paca cannot use.")
     given = answer.facts.get("token_endpoint_auth_method")
     auth = str(given) if given else (BASIC if secret else NONE)
-    if auth not in (NONE, BASIC, POST) or not isinstance(secret, str):
+    if auth not in (NONE, BASIC, POST):
         raise SignInFailed(
             f"{name_of(service.issuer)} wants the client to sign in by {auth[:50]}, which Paca cannot."
         )

@@ -152,9 +152,25 @@ def check_address(url: str, *, private_allowed: bool) -> None:
         raise SignInFailed(IS_PRIVATE.format(host=host))
 
 
+def is_plain(text: str) -> bool:
+    """Whether it has only the signs that the protocol lets names and scopes have."""
+    return text.isascii() and text.isprintable() and len(text) <= MAX_URL_CHARACTERS
+
+
+def path_of(url: str) -> str:
+    """The path of an address. Raises ``SignInFailed`` if it is none."""
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        raise SignInFailed(f"{name_of(url)} is no address of a sign-in service.") from None
+
+
 def name_of(url: str) -> str:
     """Scheme, host and path of an address, for people: without what may be secret."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return to_storable(url.partition("?")[0])[:MAX_SHOWN_CHARACTERS]
     host = parts.netloc.rpartition("@")[2]
     return to_storable(f"{parts.scheme}://{host}{parts.path}")[:MAX_SHOWN_CHARACTERS]
 
