@@ -62,7 +62,13 @@ def run(server: McpServer) -> McpCheck:
         return _failed(server, ServerState.SIGN_IN_NEEDED, error)
     except PacaError as error:
         return _failed(server, ServerState.UNAVAILABLE, error)
-    mcp_tools.report(server.agent_id, server.pk, state=ServerState.AVAILABLE, offer=offer)
+    mcp_tools.report(
+        server.agent_id,
+        server.pk,
+        state=ServerState.AVAILABLE,
+        offer=offer,
+        settings=settings,  # somebody may have changed the server meanwhile
+    )
     seconds = clock.monotonic() - began
     count = len(offer.tools)
     found = f"Works: it offers {count} tool{'' if count == 1 else 's'}."

@@ -35,7 +35,7 @@ class RunMcpServers:
 
     async def report(
         self,
-        server_id: str,
+        server: McpServerSettings,
         state: ServerState,
         error: str = "",
         offer: ServerOffer | None = None,
@@ -43,10 +43,11 @@ class RunMcpServers:
         return await self._database.call(
             mcp_tools.report,
             self._agent_id,
-            UUID(server_id),
+            UUID(server.id),
             state=state,
             error=error,
             offer=offer,
+            settings=server,
         )
 
 

@@ -1340,6 +1340,75 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "mcp-long-lists-are-cut",
+        never,
+        (
+            "tests/engine/mcp/test_offers.py::test_of_a_list_without_end_only_the_beginning_is_looked_at",
+        ),
+    ),
+    Mutant(
+        "mcp-lists-of-tools-end",
+        never,
+        (
+            "tests/engine/mcp/test_http.py::test_a_list_of_tools_without_end_is_read_no_further_than_needed",
+        ),
+    ),
+    Mutant(
+        "mcp-images-have-few-pixels",
+        never,
+        (
+            "tests/engine/mcp/test_results.py::test_a_picture_that_a_browser_would_unpack_to_gigabytes_is_not_shown",
+        ),
+    ),
+    Mutant(
+        "anthropic-refused-images-are-left-out",
+        value("False"),
+        (
+            "tests/engine/llm/test_anthropic_client.py::test_anthropic_adapter_drops_images_that_the_provider_refuses",
+        ),
+    ),
+    Mutant(
+        "mcp-answers-to-a-server-allow-no-more",
+        always,
+        ("tests/engine/mcp/test_servers.py::test_a_server_that_asks_and_asks_is_ended",),
+    ),
+    Mutant(
+        "mcp-streams-are-not-begun-for-ever",
+        never,
+        (
+            "tests/engine/mcp/test_http.py::test_streams_that_a_server_breaks_off_are_not_begun_for_ever",
+        ),
+    ),
+    Mutant(
+        "mcp-event-streams-end",
+        never,
+        ("tests/engine/mcp/test_http.py::test_a_stream_of_ever_more_events_is_ended",),
+    ),
+    Mutant(
+        "oauth-new-token-is-not-renewed-again",
+        always,
+        (
+            "tests/engine/mcp/test_http.py::test_a_token_that_another_request_has_renewed_is_not_renewed_again",
+        ),
+    ),
+    Mutant(
+        "oauth-scopes-are-plain",
+        never,
+        ("tests/engine/mcp/test_oauth.py::test_metadata_that_do_not_fit_are_refused",),
+    ),
+    Mutant(
+        "oauth-client-is-plain",
+        never,
+        ("tests/engine/mcp/test_oauth.py::test_client_that_cannot_be_stored_or_sent_is_refused",),
+    ),
+    Mutant(
+        "mcp-report-of-a-former-server-stores-nothing",
+        last_operand_dropped,
+        (
+            "tests/agents/mcp/test_mcp_tools.py::test_report_of_what_stood_in_the_place_of_the_server_before_accepts_nothing",
+        ),
+    ),
+    Mutant(
         "mcp-floods-end",
         never,
         (
@@ -1450,7 +1519,7 @@ MUTANTS = (
         (f"{MCP_SERVERS}::test_private_addresses_are_allowed_by_the_project_first",),
     ),
     Mutant(
-        "mcp-headers-stay-with-their-host",
+        "mcp-values-stay-where-they-belong",
         never,
         (f"{MCP_SERVERS}::test_headers_are_typed_again_when_the_server_moves_to_another_host",),
     ),

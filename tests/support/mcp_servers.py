@@ -118,11 +118,12 @@ class MemoryServers:
 
     async def report(
         self,
-        server_id: str,
+        server: McpServerSettings,
         state: ServerState,
         error: str = "",
         offer: ServerOffer | None = None,
     ) -> Mapping[str, PinnedTool]:
+        server_id = server.id
         self.reports.append((server_id, str(state), error))
         settings = self.servers[server_id]
         if offer is not None:

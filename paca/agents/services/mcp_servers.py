@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from paca.agents.mcp_secrets import UNCHANGED
 from paca.agents.models import Agent, McpGrant, McpHealth, McpServer
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid
+from paca.engine.mcp.settings import McpServerSettings
 from paca.projects.signals import project_changed
 
 MAX_SERVERS = 20
@@ -69,8 +71,8 @@ def create(agent: Agent, *, name: str, by: audit.HasActor | None, **settings: An
 def change(server: McpServer, *, by: audit.HasActor | None, **settings: Any) -> McpServer:
     """Change the given settings. The name stays, because conversations refer to it by the names of its tools.
 
-    A value of ``***`` stays as it is stored, unless the server moves to another host: then secrets are typed again,
-    and a sign-in and the decisions on its tools are forgotten. So are those decisions with another command line.
+    A value of ``***`` stays as it is stored, unless the server moves to another host or gets another command line:
+    then secrets are typed again, and a sign-in and the decisions on its tools are forgotten.
 
     Raises ``Invalid`` with the errors of each field, and ``ConfigurationError`` as ``create`` does.
     """
@@ -82,7 +84,7 @@ def change(server: McpServer, *, by: audit.HasActor | None, **settings: Any) -> 
     )
     if not changed:
         return server
-    if _is_another_server(before, server):
+    if is_another(server, before):
         server.tools.all().delete()
         server.health_state, server.health_error = McpHealth.UNKNOWN, ""
         server.checked_at = None
@@ -192,20 +194,21 @@ def _store_secrets(
 ) -> None:
     """Encrypt the given secrets; adds the errors of those that cannot be stored."""
     moved = before is not None and origin_of(before.url) != origin_of(server.url)
-    for name in ("env", "headers"):
+    other_command = before is not None and is_another(server, before) and not moved
+    for name, elsewhere in (("env", other_command), ("headers", moved)):
         stored_column, names_column = _columns(name)
         stored = getattr(server, stored_column)
         given = settings.get(name, dict.fromkeys(getattr(server, names_column), UNCHANGED))
-        # Whether stored headers may stay depends on the address and on the sign-in.
-        looks_again = name == "headers" and (moved or "auth" in settings)
+        # Whether stored values may stay depends on where they go, and that of headers on the sign-in too.
+        looks_again = elsewhere or (name == "headers" and "auth" in settings)
         if name in errors or not (name in settings or looks_again):
             continue
         if found := _errors_of(name, given, oauth=server.uses_oauth):
             errors[name] = found
             continue
         kept = [each for each, value in given.items() if value == UNCHANGED]
-        # guard: mcp-headers-stay-with-their-host
-        if kept and moved and name == "headers":
+        # guard: mcp-values-stay-where-they-belong
+        if kept and elsewhere:
             errors[name] = [_again(before)]
             continue
         try:
@@ -249,6 +252,8 @@ def _store_client_secret(
 
 
 def _again(before: McpServer | None) -> str:
+    if before is not None and before.is_stdio:
+        return "Type the values again: the stored ones were given for the former command line and go to no other."
     host = urlsplit(before.url).netloc if before is not None else ""
     return f"Type it again: the stored one was given for {host} and is not sent elsewhere."
 
@@ -272,10 +277,11 @@ def _is_other(before: McpServer, server: McpServer, name: str) -> bool:
     )
 
 
-def _is_another_server(before: McpServer, server: McpServer) -> bool:
-    """Whether another program answers now, whose tools nobody has seen yet."""
+def is_another(server: McpServer, before: McpServer | McpServerSettings) -> bool:
+    """Whether another program answers than with the settings ``before``, whose tools nobody has seen yet."""
     facts = [
-        (each.transport, each.command, each.args, origin_of(each.url)) for each in (before, server)
+        (each.transport, each.command, json.dumps(each.args), origin_of(each.url))
+        for each in (before, server)
     ]
     # guard: mcp-another-server-is-accepted-anew
     return facts[0] != facts[1]

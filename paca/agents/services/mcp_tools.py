@@ -17,11 +17,17 @@ from paca.accounts import audit
 from paca.agents import encryption, mcp_secrets
 from paca.agents.models import McpServer, McpTool
 from paca.agents.models.mcp_server import MAX_ERROR_CHARACTERS
-from paca.agents.services.mcp_servers import place_of, tell_pages
+from paca.agents.services.mcp_servers import is_another, place_of, tell_pages
 from paca.common.errors import Conflict, Invalid
 from paca.common.secret_removal import text_without_secrets
 from paca.common.text import to_storable
-from paca.engine.mcp.settings import OfferedTool, PinnedTool, ServerOffer, ServerState
+from paca.engine.mcp.settings import (
+    McpServerSettings,
+    OfferedTool,
+    PinnedTool,
+    ServerOffer,
+    ServerState,
+)
 
 MAX_TOOLS = 500  # of one server; it may not fill the database with ever new names
 OFFER_COLUMNS = (
@@ -61,15 +67,18 @@ def report(
     state: ServerState,
     error: str = "",
     offer: ServerOffer | None = None,
+    settings: McpServerSettings | None = None,
 ) -> Mapping[str, PinnedTool]:
     """Store the health of a server of this agent, and its tools if it offered any; gives those that it offers.
 
     A new or changed tool waits for a person. The first tools of a server with ``accept_first`` are accepted. The map
-    is empty if the server was deleted meanwhile.
+    is empty if the server was deleted meanwhile. ``settings`` are those with which it was reached: if another program
+    or host stands in its place now, nothing is stored, and the map is empty too.
     """
     found = McpServer.objects.select_for_update(no_key=True).filter(pk=server_id, agent=agent_id)
     server = found.first()
-    if server is None:
+    # guard: mcp-report-of-a-former-server-stores-nothing
+    if server is None or (settings is not None and is_another(server, settings)):
         return {}
     before = (server.health_state, server.health_error)
     server.health_state, server.health_error = state.value, _storable_error(server, error)

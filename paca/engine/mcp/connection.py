@@ -190,7 +190,7 @@ class ServerConnection:
         self, state: ServerState, error: str, offer: ServerOffer | None = None
     ) -> None:
         with tolerated("mcp report", server=self.settings.name):
-            self.pins = await self._servers.report(self.settings.id, state, error, offer)
+            self.pins = await self._servers.report(self.settings, state, error, offer)
 
     async def _fail(self, opened: asyncio.Future[None], error: PacaError) -> None:
         """Note why the server is unavailable and when to try again."""

@@ -130,16 +130,16 @@ class McpServers(Protocol):
 
     async def report(
         self,
-        server_id: str,
+        server: McpServerSettings,
         state: ServerState,
         error: str = "",
         offer: ServerOffer | None = None,
     ) -> Mapping[str, PinnedTool]:
-        """Store the health of the server, and what it offers if that is known. ``error`` is one sentence for people.
+        """Store the health of the server that was found with these settings, and what it offers if that is known. ``error`` is one sentence for people.
 
         Tools that are new, or described otherwise than before, are stored as not accepted unless the settings
         accept them. Tools that are no longer offered are removed. Gives the tools as they are now; none if the server
-        was deleted meanwhile.
+        was deleted meanwhile, or is another one now: then nothing is stored.
         """
         ...
 
@@ -157,7 +157,7 @@ class NoMcpServers:
 
     async def report(
         self,
-        server_id: str,
+        server: McpServerSettings,
         state: ServerState,
         error: str = "",
         offer: ServerOffer | None = None,

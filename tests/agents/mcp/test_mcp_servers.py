@@ -105,6 +105,18 @@ def test_headers_are_typed_again_when_the_server_moves_to_another_host(
     assert (dropped.status_code, dropped.json()["headers"]) == (200, {})
 
 
+@pytest.mark.parametrize("moved", [{"command": "curl"}, {"args": ["https://evil.example"]}])
+def test_variables_are_typed_again_for_another_command_line(
+    world: World, api: Api, moved: dict[str, Any]
+) -> None:
+    made = api.post(path(world), {**GIT, "env": {"TOKEN": KEY}}).json()
+    for env in ({}, {"env": {"TOKEN": "***"}}):
+        answer = api.patch(path(world, made["id"]), {**moved, **env})
+        assert "given for the former command line" in answer.json()["fields"]["env"][0]
+    assert [each.command for each in mcp_reading.settings_of(world.agent.pk)] == [GIT["command"]]
+    assert api.patch(path(world, made["id"]), {**moved, "env": {"TOKEN": KEY}}).status_code == 200
+
+
 def test_secret_of_a_client_is_typed_again_when_the_server_moves_to_another_host(
     world: World, api: Api
 ) -> None:

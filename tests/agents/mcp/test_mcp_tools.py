@@ -197,6 +197,21 @@ def test_report_of_a_deleted_server_or_by_another_agent_stores_nothing(
     assert report(server, tool()) == {}
 
 
+def test_report_of_what_stood_in_the_place_of_the_server_before_accepts_nothing(
+    world: World, server: McpServer
+) -> None:
+    """A run or a test goes on while a person enters another command: its tools are not those of the new one."""
+    mcp_servers.change(server, by=world.owner, accept_first=True)
+    (former,) = mcp_reading.settings_of(world.agent.pk)
+    mcp_servers.change(server, by=world.owner, command="other")
+    offer, state = ServerOffer([tool("evil")]), ServerState.AVAILABLE
+    facts = {"state": state, "offer": offer}
+    assert mcp_tools.report(world.agent.pk, server.pk, settings=former, **facts) == {}
+    assert not server.tools.exists()
+    (present,) = mcp_reading.settings_of(world.agent.pk)
+    assert mcp_tools.report(world.agent.pk, server.pk, settings=present, **facts)["evil"].accepted
+
+
 def test_description_of_a_tool_is_inert_text_on_the_page(
     world: World, api: Api, server: McpServer
 ) -> None:
