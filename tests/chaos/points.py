@@ -11,6 +11,7 @@ import inspect
 import os
 import re
 import signal
+from base64 import b64decode
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
 from paca.conversations.services import background, check_in_runs, person_requests, thread_comments
+from paca.engine.mcp import tools as mcp_tools
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
@@ -71,6 +73,10 @@ def _asks_model(model: str) -> Arrives:
 def _asks(*ops: str) -> Arrives:
     """Whether the call is one of the log. The check of a backend calls its sandbox too."""
     return lambda _attachment, op, **fields: op in ops and OF_THE_LOG(fields.get("call_id", NONE))
+
+
+def _calls_a_server(_attachment: Any, op: str, **fields: Any) -> bool:
+    return op == "send" and b"tools/call" in b64decode(fields["data"])
 
 
 def _shows(kind: type[events.Event]) -> Arrives:
@@ -178,6 +184,11 @@ BACKGROUND_POINTS: dict[str, Point] = {
     "wake-half-stored": Point(background, "add_trigger", "before"),
     "wake-stored": Point(background, "wake", "after"),
 }
+# Points of a call of an MCP server in the sandbox.
+MCP_POINTS: dict[str, Point] = {
+    "mcp-call-sent": Point(Attachment, "request", "sent", _calls_a_server),
+    "mcp-call-answered": Point(mcp_tools, "answer", "after"),
+}
 ALL_POINTS = (
     POINTS
     | WRITE_POINTS
@@ -190,6 +201,7 @@ ALL_POINTS = (
     | PORTION_POINTS
     | CHECK_IN_POINTS
     | BACKGROUND_POINTS
+    | MCP_POINTS
 )
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

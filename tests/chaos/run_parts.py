@@ -30,6 +30,7 @@ MODULES = {
     "FALLBACK": "switching",
     "BUDGET": "reaching_limits",
     "BACKGROUND": "background_work",
+    "MCP": "mcp_calls",
 }
 
 

@@ -173,6 +173,8 @@ def test_a_server_that_comes_up_brings_its_tools_in_the_middle_of_a_turn(flow, m
     assert found.has_event("mcp.unavailable")
 
 
+# Its processes import the SDK anew, which costs more than all the others; make chaos PART=MCP kills at each point.
+@pytest.mark.docker
 def test_no_server_outlives_its_conversation_or_a_killed_worker(flow):
     """T-41, with MCP_CONVERSATIONS=20 as it is written there."""
     mark = f"mark-{uuid.uuid4().hex}"
