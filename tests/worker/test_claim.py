@@ -156,11 +156,12 @@ def test_claim_of_one_conversation_that_is_refused_does_not_block_the_others(mon
 
 
 def test_conversation_without_the_row_of_its_turn_does_not_block_the_others():
-    broken = start_conversation()
+    here = make_world()
+    broken = start_conversation(here)
     assert len(claim_all()) == 1
     broken.row.turns.all().delete()
     expire_leases()
-    other = start_conversation()
+    other = start_conversation(here)
     assert [each.lease.conversation_id for each in claim_all()] == [other.id]
 
 
