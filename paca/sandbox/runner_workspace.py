@@ -2,10 +2,12 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
 from paca.engine.workspace import (
     CallReport,
+    CallUnknown,
     Command,
     CommandOutcome,
     FileChange,
@@ -13,6 +15,7 @@ from paca.engine.workspace import (
     FileLines,
     OnOutput,
     SandboxGone,
+    WorkspaceError,
 )
 from paca.sandbox.base import WorkspaceUsage
 from paca.sandbox.runner_answers import MISFIT, parse, parse_outcome
@@ -76,12 +79,26 @@ class RunnerWorkspace:
         self, call_ids: Collection[str], *, characters: int = 2000
     ) -> dict[str, CallReport]:
         """See ``SandboxWorkspace.look``. Raises ``SandboxGone`` for an answer that does not fit."""
-        found = await self._attachment.request(
-            "look", call_ids=list(call_ids), characters=characters
-        )
+        try:
+            found = await self._attachment.request(
+                "look", call_ids=list(call_ids), characters=characters
+            )
+        except SandboxGone:
+            raise
+        except WorkspaceError:  # a runner of an older version, which does not know the request
+            return await self._look_by_following(call_ids)
         if not isinstance(found, dict):
             raise SandboxGone(MISFIT)
         return {str(call_id): parse(CallReport, fields) for call_id, fields in found.items()}
+
+    async def _look_by_following(self, call_ids: Collection[str]) -> dict[str, CallReport]:
+        """The calls that the runner knows, without their output: by an older request it tells the seconds left."""
+        reports = {}
+        for call_id in call_ids:
+            with suppress(CallUnknown):
+                known = await self._attachment.request("follow", call_id=call_id)
+                reports[call_id] = CallReport(not known["seconds"], 0.0, "")
+        return reports
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
         return parse_outcome(await self._attachment.request_outcome("follow", call_id, on_output))

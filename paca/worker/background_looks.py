@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -35,18 +36,20 @@ class Look:
 async def look(
     workspace: SandboxWorkspace, commands: Sequence[Command], stops: Mapping[str, str]
 ) -> Look:
-    """Look at the commands of this start of the runner, and kill those in ``stops``, each with who wants it.
+    """Look at the commands, and kill those in ``stops``, each with who wants it.
 
-    A command that was killed has ended when this returns, so its end is told once and by its outcome. Raises
-    ``WorkspaceError`` or ``Superseded``.
+    A command that was killed has ended when this returns, so its end is told once and by its outcome. Those of another
+    start of the runner are lost. Raises ``WorkspaceError`` or ``Superseded``.
     """
     mine = [each for each in commands if each.boot_id == workspace.boot_id]
-    for each in mine:
-        if each.call_id in stops:
-            await workspace.kill(each.call_id)
+    unwanted = [each.call_id for each in mine if each.call_id in stops]
+    await asyncio.gather(*map(workspace.kill, unwanted))
     calls = [each.call_id for each in mine]
     reports = await workspace.look(calls, characters=SHOWN_CHARACTERS) if mine else {}
-    ended, running = [], []
+    # guard: background-command-of-another-start-is-lost
+    elsewhere = [each for each in commands if each not in mine]
+    ended = list(lost(elsewhere))
+    running = []
     for each in mine:
         report = reports.get(each.call_id)
         if report is None or report.ended:
@@ -54,6 +57,11 @@ async def look(
         else:
             running.append(_progress(each, report))
     return Look(tuple(ended), tuple(running))
+
+
+def lost(commands: Sequence[Command]) -> tuple[events.BackgroundFinished, ...]:
+    """The ends of commands whose sandbox has ended."""
+    return tuple(background.lost(each.call_id, each.handle, each.command) for each in commands)
 
 
 async def _end(

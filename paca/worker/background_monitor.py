@@ -50,8 +50,10 @@ class BackgroundMonitor:
         while True:
             try:
                 await self.look()
-            except (store.Fenced, DatabaseError):
+            except store.Fenced:
                 return  # the next write of the engine shows it
+            except DatabaseError:  # perhaps for a moment only, and the engine may not notice it
+                logger.warning("background commands not seen: the database does not answer")
             except PacaError as error:  # the sandbox cannot be reached now
                 logger.info("background commands not seen", extra={"reason": error.detail})
             await asyncio.sleep(LOOK_SECONDS)

@@ -20,10 +20,9 @@ from paca.common.best_effort import tolerated
 from paca.common.errors import NotFound
 from paca.conversations import sandbox_lifecycle, store
 from paca.conversations.models import BackgroundCommand, BackgroundCommandState
-from paca.conversations.models.conversation import waits_for_person
+from paca.conversations.models.conversation import waits_without_worker
 from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
 from paca.conversations.services import background
-from paca.engine.tools import background_state
 from paca.engine.tools.background_state import BackgroundCommand as Command
 from paca.engine.workspace import Superseded, WorkspaceError
 from paca.sandbox.base import SandboxSpec
@@ -34,6 +33,9 @@ from paca.worker.database import Database
 
 LOOK_SECONDS = 2.0
 BATCH = 50
+AT_ONCE = 8
+# A runner that lives answers within a second, and ends commands within three.
+LONGEST_LOOK_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +69,27 @@ async def watch_repeatedly(
 
 async def watch(database: Database, manager: SandboxManager, progress: LiveProgress) -> None:
     """Look once at the conversations that are due, and wake the agents of those whose commands have ended."""
-    for each in await database.call(take_due):
-        with tolerated("background commands of a conversation", conversation=str(each.id)):
-            if each.lost:
-                ends = tuple(
-                    background_state.lost(one.call_id, one.handle, one.command) for one in each.lost
-                )
-                await database.call(record, each.id, Look(ends, ()))
-            if each.commands:
-                await _look(each, database, manager, progress)
-            await database.call(background.wake, each.id)
+    places = asyncio.Semaphore(AT_ONCE)
+    due = await database.call(take_due)
+    await asyncio.gather(*(_watch_one(each, database, manager, progress, places) for each in due))
+
+
+async def _watch_one(
+    idle: IdleConversation,
+    database: Database,
+    manager: SandboxManager,
+    progress: LiveProgress,
+    places: asyncio.Semaphore,
+) -> None:
+    """Look at one conversation. A sandbox that does not answer keeps the others waiting for a short time only."""
+    async with places:
+        with tolerated("background commands of a conversation", conversation=str(idle.id)):
+            if idle.lost:
+                await database.call(record, idle.id, Look(background_looks.lost(idle.lost), ()))
+            if idle.commands:
+                async with asyncio.timeout(LONGEST_LOOK_SECONDS):
+                    await _look(idle, database, manager, progress)
+            await database.call(background.wake, idle.id)
 
 
 async def _look(
@@ -115,7 +128,9 @@ def record(conversation_id: UUID, found: Look) -> None:
 def take_due() -> list[IdleConversation]:
     """The conversations to look at now. Each is given to one worker at a time."""
     now = timezone.now()
-    runs = Q(conversation__status__in=ACTIVE_STATUSES) & ~waits_for_person("conversation__")
+    # guard: background-work-is-watched-beside-helpers
+    waits = waits_without_worker("conversation__")
+    runs = Q(conversation__status__in=ACTIVE_STATUSES) & ~waits
     watched = Q(state=BackgroundCommandState.RUNNING) | Q(wake_due=True)
     rows = BackgroundCommand.objects.filter(
         watched, look_at__lte=now, conversation__deleted_at=None

@@ -13,7 +13,7 @@ from paca.agents.models import AgentStatus
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.models.inbox import TriggerQuerySet
-from paca.conversations.services import agent_pauses, answers, helpers
+from paca.conversations.services import agent_pauses, answers, background, helpers
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.services.teams import settling
 from paca.conversations.store import Lease
@@ -150,6 +150,10 @@ def take_commands(conversation_id: UUID) -> EndingCommands:
     newest = {trigger.control: trigger for trigger in commands.order_by("event_seq", "created_at")}
     if newest:
         commands.move(TriggerState.DONE)
+    if (stop := newest.get(ControlCommand.STOP)) is not None:
+        # The turn may have started commands after the stop, and before its worker heard of it.
+        # guard: late-stop-ends-background-work
+        background.request_stop(conversation_id, by=stop.by)
     return EndingCommands(newest.get(ControlCommand.STOP), newest.get(ControlCommand.PAUSE))
 
 

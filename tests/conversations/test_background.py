@@ -12,10 +12,11 @@ from paca import events
 from paca.common.errors import NotFound
 from paca.conversations import deletion, sandbox_queries, services, store
 from paca.conversations.models import BackgroundCommand, Conversation, Sandbox, Trigger
-from paca.conversations.services import background
+from paca.conversations.services import agent_status, background
 from paca.engine.tools.background_state import lost
+from paca.engine.turn import TurnOutcome
 from paca.sandbox.base import IdlePolicy
-from paca.worker import background_looks, background_watch
+from paca.worker import background_looks, background_watch, turn_end
 from tests.conversations.chat import Chat, download
 
 pytestmark = pytest.mark.django_db
@@ -334,6 +335,38 @@ def test_commands_of_an_archived_conversation_are_to_end():
     assert background_looks.read_stops(desk.id) == {}
     services.archive(desk.row, archived=True, by=desk.chat.world.owner)
     assert background_looks.read_stops(desk.id) == {call: ""}
+
+
+def test_a_stop_ends_what_its_turn_starts_before_it_hears_of_it():
+    desk = Desk()
+    store.append(desk.id, events.ConversationQueued(trigger="chat_message"))
+    lease = desk.chat.start_turn(str(desk.id))
+    services.stop(desk.row, by=desk.chat.world.owner)
+    call = uuid4().hex
+    fields = {"handle": "bg1", "command": "make", "boot_id": BOOT, "timeout_seconds": 300.0}
+    started = events.BackgroundStarted(call_id=call, **fields)
+    turn_end.end_turn(lease, [started], TurnOutcome("stopped", "by_person"), steps=1)
+    assert background_looks.read_stops(desk.id) == {call: desk.chat.world.owner.name}
+
+
+def test_commands_of_a_conversation_that_waits_for_its_helpers_are_looked_at():
+    """It has no worker meanwhile, and a helper watches its own commands only."""
+    desk = Desk()
+    call = desk.begin()
+    store.append(desk.id, events.ConversationQueued(trigger="chat_message"))
+    store.append(desk.id, events.ConversationStarted(model="m"))
+    store.append(desk.id, events.ConversationWaiting(reason="helpers"))
+    [taken] = background_watch.take_due()
+    assert [each.call_id for each in taken.commands] == [call]
+
+
+def test_an_agent_that_is_made_inactive_at_once_runs_nothing_on():
+    desk = Desk()
+    call = desk.begin()
+    owner = desk.chat.world.owner
+    for mode, stopped in (("graceful", {}), ("immediate", {call: owner.name})):
+        agent_status.change(desk.row.agent, status="inactive", mode=mode, by=owner)
+        assert background_looks.read_stops(desk.id) == stopped
 
 
 def test_a_transcript_tells_of_background_commands():

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -13,7 +14,7 @@ from paca.conversations.services import delivery, instructions
 from paca.engine.turn import TurnOutcome
 from paca.projects.models import Activity, Member
 from paca.projects.services import comments, tasks
-from paca.worker import claim, turn_end
+from paca.worker import background_looks, claim, turn_end
 from tests.conversations.team import Team
 from tests.database.concurrency import run_concurrently
 
@@ -55,6 +56,16 @@ def test_agent_that_is_unassigned_by_the_api_stops_and_the_timeline_tells_it(
     shown = team.api.get(f"{url}activity/").data["results"]
     assert "agent.session.stopped" in {each["kind"] for each in shown}
     assert not Trigger.objects.filter(state="new").exists()
+
+
+def test_what_an_unassigned_agent_runs_in_the_background_is_to_end(team):
+    team.assign()
+    fields = {"handle": "bg1", "command": "make", "boot_id": "b", "timeout_seconds": 300.0}
+    call = uuid4().hex
+    team.run_turn("Done.", events.BackgroundStarted(call_id=call, **fields))
+    unassign(team)
+    team.deliver()
+    assert background_looks.read_stops(team.conversation().pk) == {call: "ada-harbor"}
 
 
 def test_running_turn_of_an_unassigned_agent_is_told_to_stop(team):

@@ -67,9 +67,13 @@ def waits_for_person(prefix: str = "") -> Q:
     return Q(**{f"{prefix}{name}": value for name, value in facts.items()})
 
 
-def waits_without_worker() -> Q:
-    """The condition that a conversation waits for a person or for its helpers. It has no lease and no place."""
-    return Q(status=ConversationStatus.WAITING, reason__in=WAITS_WITHOUT_WORKER)
+def waits_without_worker(prefix: str = "") -> Q:
+    """The condition that a conversation waits for a person or for its helpers. It has no lease and no place.
+
+    ``prefix`` is the path to it.
+    """
+    facts = {"status": ConversationStatus.WAITING, "reason__in": WAITS_WITHOUT_WORKER}
+    return Q(**{f"{prefix}{name}": value for name, value in facts.items()})
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):

@@ -17,7 +17,7 @@ from paca.conversations.models import (
     TriggerState,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.conversations.services import lifecycle
+from paca.conversations.services import background, lifecycle
 from paca.conversations.services.inbox import HasName
 
 # The kind of the pause that a conversation gets from a change of its agent's status.
@@ -32,6 +32,9 @@ def end_turns(agent: Agent, status: str, *, by: HasName | None) -> None:
         lifecycle.stop_agent_conversations(
             agent.pk, by=name, reason=StopReason.AGENT_INACTIVE, keep_paused=True
         )
+        # What conversations that have ended or paused have started runs on else.
+        # guard: inactive-agent-runs-nothing-on
+        background.stop_all_of(agent.pk, by=name)
         return
     active = Conversation.objects.filter(agent=agent, status__in=ACTIVE_STATUSES, deleted_at=None)
     for conversation in active.top_level().for_update():

@@ -80,6 +80,15 @@ def request_stop(conversation_id: UUID, *, by: str, call_id: UUID | None = None)
     rows.update(stop_requested_at=now, stop_by=by[:200], look_at=now)
 
 
+def stop_all_of(agent_id: UUID, *, by: str, task_id: UUID | None = None) -> None:
+    """Have what an agent runs in the background ended, also in conversations that have ended; of a task if one is named."""
+    running = BackgroundCommand.objects.running().filter(conversation__agent=agent_id)
+    if task_id is not None:
+        running = running.filter(conversation__task=task_id)
+    for conversation_id in set(running.values_list("conversation", flat=True)):
+        request_stop(conversation_id, by=by)
+
+
 # --- waking the agent -------------------------------------------------------------------------------
 
 

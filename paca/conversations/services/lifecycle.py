@@ -97,6 +97,9 @@ def stop_unassigned(agent: Agent, task: Task, *, by: Member | None) -> None:
         _stop(current, reason=StopReason.UNASSIGNED, by=by.name if by else "")
         kind = ActivityKind.AGENT_SESSION_STOPPED
         timeline.record(task, kind, actor=by, conversation_id=current.pk)
+    # Its conversation may have ended, and what it started runs on.
+    # guard: unassigned-agent-runs-nothing-on
+    background.stop_all_of(agent.pk, by=by.name if by else "", task_id=task.pk)
 
 
 def stop_conversations_of_deleted() -> int:
