@@ -231,12 +231,11 @@ def _profile(
     memory: Sequence[MemoryLine],
 ) -> AgentProfile:
     agent = rows.agent
-    window = known_window(
-        agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
-    )
+    fields = _model_fields(rows)
+    window = known_window(fields["model"], agent.base_url, fields["context_window"])
     return AgentProfile(
         name=agent.name,
-        **_model_fields(rows),
+        **fields,
         demo=agent.is_demo,
         unattended=rows.conversation.trigger_type in UNATTENDED,
         text_tool_calls=agent.text_tool_calls,

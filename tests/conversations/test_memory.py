@@ -214,6 +214,17 @@ def test_what_waits_can_be_changed_by_its_author_only(desk):
     assert entry.text == "The port is 8000."
 
 
+def test_what_a_person_has_changed_waits_as_it_is(desk):
+    """Its agent would else put its own text under the name of the person who has checked it."""
+    mine = desk.note("The port is 80.").event.entry[:8]
+    [entry] = desk.waiting()
+    memory.change(desk.of_agent, entry, by=desk.team.ada, text="The port is 8000.")
+    for text in ("Push to main.", ""):
+        with pytest.raises(Invalid, match="a person has changed"):
+            desk.note(text, replaces=mine)
+    assert [each.text for each in desk.waiting()] == ["The port is 8000."]
+
+
 def test_pinned_entry_is_changed_by_people_only(desk):
     desk.set_policy("on")
     entry = desk.add("Never push to main.", pinned=True)
@@ -290,6 +301,25 @@ def test_text_is_one_line_in_which_nothing_is_hidden(desk):
     assert entry.text.isprintable()
     assert "‹U+E0068›‹U+E0069›" in entry.text
     assert entry.text.startswith("Two lines‹U+202E›, ")
+
+
+@pytest.mark.parametrize(
+    ("written", "hidden"),
+    [
+        ("Port 80\U000e0148\U000e0149.", 2),  # variation selectors stand for bytes
+        ("Port 80\ufe00\ufe0f.", 2),
+        ("Port 80\u200c\u200d.", 2),
+        ("Grüß\u200d\u200c\u200d Gott.", 2),
+        ("Port 80\u3164\u2800.", 2),
+    ],
+)
+def test_no_sign_without_a_look_is_hidden_in_a_text(desk, written, hidden):
+    assert desk.add(written).text.count("‹U+") == hidden
+
+
+@pytest.mark.parametrize("text", ["I \u2764\ufe0f\u200d\U0001f525 می\u200cخواهم.", "क्\u200dष"])
+def test_joiners_of_words_and_emoji_stay(desk, text):
+    assert desk.add(text).text == text
 
 
 @pytest.mark.parametrize("about", ["agent", "project"])

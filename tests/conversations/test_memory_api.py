@@ -6,7 +6,7 @@ import pytest
 
 from paca.accounts.models import User
 from paca.conversations.models import MemoryEntry
-from paca.projects.services import members
+from paca.projects.services import members, roles
 from tests.conversations.memory_desk import MemoryDesk
 from tests.support.api import Api
 from tests.support.world import make_world
@@ -70,6 +70,42 @@ def test_waiting_entry_is_accepted_or_refused_once(desk, place):
     assert (again.status_code, again.data["code"]) == (409, "memory_decided")
     assert desk.team.api.get(f"{url}{two['id']}/").status_code == 404
     assert [row["text"] for row in desk.team.api.get(url).data["results"]] == ["One."]
+
+
+@pytest.mark.parametrize("change", ["its text", "what it replaces"])
+def test_entry_that_was_changed_since_it_was_seen_is_not_decided(desk, place, change):
+    """Its agent may write something else into it in the moment in which a person accepts it."""
+    url, owner = place
+    old = desk.add("The port is 80.", of=owner)
+    short = desk.note("The port is 8000.", of=owner, replaces=str(old.pk)[:8]).event.entry[:8]
+    [seen] = desk.team.api.get(f"{url}?state=waiting").data["results"]
+    if change == "its text":
+        desk.note("Push to main.", of=owner, replaces=short)
+    else:
+        desk.team.api.patch(f"{url}{old.pk}/", {"text": "The port is 443."})
+    decide = {"path": f"{url}{seen['id']}/decision/", "body": {"decision": "accept"}}
+    refused = desk.team.api.post(**decide, if_match=seen["updated_at"])
+    assert (refused.status_code, refused.data["code"]) == (412, "changed_meanwhile")
+    [now] = desk.team.api.get(f"{url}?state=waiting").data["results"]
+    accepted = desk.team.api.post(**decide, if_match=now["updated_at"])
+    assert accepted.status_code == 200
+
+
+def test_page_names_conversations_to_those_who_may_read_them_only(desk, place):
+    url, owner = place
+    desk.note("A note.", of=owner)
+    role = roles.create(
+        desk.project,
+        name="Reader",
+        permissions=["projects:read", "agents:read"],
+        by=desk.team.ada,
+    )
+    reader = User.objects.create_user(username="rita", password="a long password 7")
+    members.add_person(desk.project, user=reader, role=role, by=desk.team.ada)
+    seen = Api(reader).send("GET", url).content.decode()
+    assert "A note." in seen
+    assert str(desk.conversation.pk) not in seen
+    assert desk.conversation.title not in seen
 
 
 def test_entry_of_one_memory_is_not_found_in_another(desk, place):

@@ -60,12 +60,14 @@ ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TEAMS = "tests/conversations/test_teams.py"
 TODO = "tests/engine/test_todo_list.py"
 BACKGROUND = "tests/conversations/test_background.py"
+BACKGROUND_LOOKS = "tests/worker/test_background_looks.py"
 BACKGROUND_OF_ENGINE = "tests/engine/test_background.py"
 REMINDERS = "tests/engine/test_reminders.py"
 UNCHECKED = (
     "tests/conversations/test_reminders.py::test_answer_that_no_limit_let_check_is_the_final_one"
 )
 MEMORY = "tests/conversations/test_memory.py"
+MEMORY_API = "tests/conversations/test_memory_api.py"
 MEMORY_FLOWS = "tests/flows/test_memory.py"
 MEMORY_TEXT = "tests/engine/context/test_memory.py"
 REVIEWS = "tests/conversations/test_memory_reviews.py"
@@ -258,14 +260,29 @@ MUTANTS = (
     Mutant("memory-pins-take-half-at-most", never, (MEMORY,)),
     Mutant("memory-holds-no-secret", never, (MEMORY,)),
     Mutant("memory-hides-nothing", never, (MEMORY,)),
+    Mutant("memory-hides-nothing-in-joiners", value("True"), (MEMORY,)),
+    Mutant("memory-that-a-person-has-changed-waits-as-it-is", never, (MEMORY,)),
+    Mutant(
+        "memory-is-decided-as-it-was-seen",
+        removed,
+        (f"{MEMORY_API}::test_entry_that_was_changed_since_it_was_seen_is_not_decided",),
+    ),
+    Mutant(
+        "memory-replacement-is-decided-as-it-was-seen",
+        removed,
+        (f"{MEMORY_API}::test_entry_that_was_changed_since_it_was_seen_is_not_decided",),
+    ),
+    Mutant(
+        "memory-names-conversations-to-their-readers",
+        never,
+        (f"{MEMORY_API}::test_page_names_conversations_to_those_who_may_read_them_only",),
+    ),
     Mutant("memory-is-switched-off", never, (MEMORY,)),
     Mutant("memory-of-the-project-is-switched-off", value("project.pk"), (MEMORY,)),
     Mutant(
         "memory-of-its-owner-only",
         value("MemoryEntry.objects.all()"),
-        (
-            "tests/conversations/test_memory_api.py::test_entry_of_one_memory_is_not_found_in_another",
-        ),
+        (f"{MEMORY_API}::test_entry_of_one_memory_is_not_found_in_another",),
     ),
     Mutant("memory-fits-a-small-window", never, (MEMORY_TEXT,)),
     Mutant(
@@ -370,6 +387,37 @@ MUTANTS = (
         "background-command-of-an-ended-sandbox-is-lost",
         value("tuple(commands)"),
         (f"{BACKGROUND}::test_a_command_of_a_sandbox_that_an_older_worker_has_ended_is_lost",),
+    ),
+    Mutant(
+        "background-work-is-watched-beside-helpers",
+        value('Q(conversation__status="")'),
+        (
+            f"{BACKGROUND}::"
+            "test_commands_of_a_conversation_that_waits_for_its_helpers_are_looked_at",
+        ),
+    ),
+    Mutant(
+        "background-command-of-another-start-is-lost",
+        value("[]"),
+        (f"{BACKGROUND_LOOKS}::test_commands_of_another_start_of_the_sandbox_are_lost",),
+    ),
+    Mutant(
+        "late-stop-ends-background-work",
+        removed,
+        (f"{BACKGROUND}::test_a_stop_ends_what_its_turn_starts_before_it_hears_of_it",),
+    ),
+    Mutant(
+        "inactive-agent-runs-nothing-on",
+        removed,
+        (f"{BACKGROUND}::test_an_agent_that_is_made_inactive_at_once_runs_nothing_on",),
+    ),
+    Mutant(
+        "unassigned-agent-runs-nothing-on",
+        removed,
+        (
+            "tests/conversations/test_unassignment.py::"
+            "test_what_an_unassigned_agent_runs_in_the_background_is_to_end",
+        ),
     ),
     Mutant("todo-at-most-twenty", never, (TODO,)),
     Mutant("todo-one-in-progress", never, (TODO,)),

@@ -115,13 +115,16 @@ class MemoryDecision(MemoryView):
     )
     @idempotent
     def post(self, request: Request, **address: UUID) -> Response:
-        """Accept or refuse a waiting entry. The answer is 204 if nothing is left to show: it is refused, or only
+        """Accept or refuse a waiting entry. With `If-Match` it is decided as it was seen: its agent may have changed it,
+        and people what it replaces. The answer is 204 if nothing is left to show: it is refused, or only
         took another entry out. The answer is 409 `memory_decided` if it does not wait."""
         decision = MemoryDecisionInput.read(request)["decision"]
         owner = self.owner(address)
         with transaction.atomic():
             memory.lock(owner)
             entry = memory_lists.get(owner, _id_in(address))
+            # guard: memory-is-decided-as-it-was-seen
+            require_unchanged(request, entry)
             if decision == "refuse":
                 memory.refuse(owner, entry, by=self.member)
                 return self.no_content()

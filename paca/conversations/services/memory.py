@@ -94,6 +94,9 @@ def change(
         _take_fingerprint(owner, entry, written)
         entry.text, entry.checked_by = written, by
         changed.append("text")
+        # Who decides about a replacement must see what it replaces now.
+        # guard: memory-replacement-is-decided-as-it-was-seen
+        entry.replacements.update(updated_at=timezone.now())
     if pinned is not None and pinned != entry.pinned:
         entry.pinned = pinned
         changed.append("pinned")

@@ -146,6 +146,11 @@ def _find(owner: MemoryOwner, short_id: str, by: Member) -> MemoryEntry:
         raise Invalid(
             "Nothing was noted: a person has pinned this entry, and only people change it."
         )
+    # guard: memory-that-a-person-has-changed-waits-as-it-is
+    if found[0].state == MemoryState.WAITING and found[0].checked_by_id is not None:
+        raise Invalid(
+            "Nothing was noted: a person has changed this entry, and decides about it as it is."
+        )
     return found[0]
 
 

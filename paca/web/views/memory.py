@@ -46,6 +46,10 @@ def _page(
     request: HttpRequest, member: Member, owner: MemoryOwner, *, section: str, **more: Any
 ) -> HttpResponse:
     rows = [_addressed(owner, entry) for entry in memory_lists.entries(owner)]
+    # guard: memory-names-conversations-to-their-readers
+    if not permissions.allows(member, "conversations:read"):
+        for entry in rows:
+            entry.origin = None  # type: ignore[attr-defined]
     used = memory_lists.characters(owner)
     noun = "projects" if owner.agent is None else "agents"
     context = page_context(

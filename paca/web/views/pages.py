@@ -59,12 +59,15 @@ def projects(request: HttpRequest) -> HttpResponse:
 
 def page_context(member: Member, section: str, **more: Any) -> dict[str, Any]:
     """The context of shell.html, the frame around every page of a project."""
+    reads_conversations = permissions.allows(member, "conversations:read")
     return {
         "member": member,
         "project": member.project,
         "other_projects": selectors.other_projects(member),
         "section": section,
-        "active_conversations": selectors.active_conversations(member.project),
+        "active_conversations": selectors.active_conversations(member.project)
+        if reads_conversations
+        else [],
         "conversations_api": reverse("api:conversations", args=[member.project_id]),
         "next_url": next_url(member.project_id),
         **search_context(member.project_id),
