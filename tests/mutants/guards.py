@@ -44,6 +44,7 @@ QUESTIONS = "tests/conversations/test_questions_and_plans.py"
 QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
 DELEGATE = "tests/engine/approvals/test_delegate.py"
 HELPERS = "tests/conversations/test_helpers.py"
+SHARED_STREAMS = "tests/sandbox/test_shared_streams.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
@@ -1938,5 +1939,22 @@ MUTANTS = (
         "teammate-leads-no-team",
         value('"lead" if wanted else ""'),
         (f"{TEAMS}::test_flag_of_the_conversation_switches_teams",),
+    ),
+    Mutant(
+        "helper-joins-no-runner-without-sessions",
+        value('"attach"'),
+        (
+            "tests/sandbox/test_runner_client.py::test_helper_does_not_attach_to_a_runner_that_knows_no_sessions",
+        ),
+    ),
+    Mutant(
+        "runner-asks-for-broken-frames-again",
+        never,
+        (f"{SHARED_STREAMS}::test_long_requests_of_several_workers_are_each_carried_out_once",),
+    ),
+    Mutant(
+        "runner-carries-a-request-out-once",
+        never,
+        (f"{SHARED_STREAMS}::test_request_that_arrives_twice_is_carried_out_once",),
     ),
 )

@@ -41,6 +41,23 @@ async def test_attachment_sends_the_keys_that_runners_of_older_versions_read():
     runner_end.close()
 
 
+async def test_helper_does_not_attach_to_a_runner_that_knows_no_sessions():
+    """Such a runner would take it for the conversation, and supersede the worker of another helper."""
+    worker_end, runner_end = socket.socketpair()
+    worker_end.setblocking(False)
+    runner_end.setblocking(False)
+    attaching = asyncio.create_task(
+        Attachment.from_socket(worker_end, epoch=1, seconds=60, session="helper")
+    )
+    parser, frames = FrameParser(), []
+    while not frames:
+        frames += parser.feed(await asyncio.get_running_loop().sock_recv(runner_end, 4096))
+    assert [message["op"] for _, message in frames] == ["join"]
+    runner_end.close()
+    with pytest.raises(SandboxGone):
+        await attaching
+
+
 def test_outcomes_of_runners_of_older_versions_are_read():
     fields = {
         "exit_code": 0,

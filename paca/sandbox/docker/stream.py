@@ -1,6 +1,9 @@
 """An attachment to a runner over the standard streams of its container."""
 
 import asyncio
+import random
+from dataclasses import dataclass
+from typing import Any
 
 from paca.common import clock
 from paca.common.errors import PacaError
@@ -15,6 +18,16 @@ KEPT_STDERR_BYTES = 4000
 SILENT_SECONDS = 20.0
 MAX_HEAD_BYTES = 65_536
 UPGRADED_STATUSES = (101, 200)
+MAX_RESENDS = 12  # of one request
+RESEND_SECONDS = 0.05  # the longest wait before the first one; it doubles, up to the 32-fold
+
+
+@dataclass(slots=True)
+class SentRequest:
+    """A request without an answer: its frame, and how often it was sent again."""
+
+    frame: bytes
+    resends: int = 0
 
 
 class ContainerAttachment(Attachment):
@@ -36,6 +49,8 @@ class ContainerAttachment(Attachment):
         self._upgraded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._buffer = bytearray()
         self._stderr = b""
+        self._unanswered: dict[int, SentRequest] = {}
+        self._resend_timer: asyncio.TimerHandle | None = None
 
     @classmethod
     async def connect(
@@ -113,6 +128,9 @@ class ContainerAttachment(Attachment):
             self._ping_timer.cancel()
         if self._upgraded.done() and not self._upgraded.cancelled():
             self._upgraded.exception()  # retrieved, so that asyncio does not warn
+        if self._resend_timer is not None:
+            self._resend_timer.cancel()
+        self._unanswered.clear()
         super()._mark_lost(error)
 
     def _read_response_head(self) -> bool:
@@ -146,6 +164,38 @@ class ContainerAttachment(Attachment):
                 self._feed(chunk)
             else:
                 self._stderr = (self._stderr + chunk)[-KEPT_STDERR_BYTES:]
+
+    # --- requests that are sent again -------------------------------------------------------------
+
+    def _send(self, number: int, frame: bytes) -> None:
+        given_up = self._unanswered.keys() - self._answers.keys()
+        for each in given_up:
+            del self._unanswered[each]
+        self._unanswered[number] = SentRequest(frame)
+        super()._send(number, frame)
+
+    def _handle_answer(self, message: dict[str, Any]) -> None:
+        if isinstance(message["re"], int):
+            self._unanswered.pop(message["re"], None)
+        super()._handle_answer(message)
+
+    def _resend_soon(self) -> None:
+        """Send the requests again that are not answered, after a random time, so that their frames mix no more.
+
+        Docker passes on what several workers write at once in parts. The runner carries each request out once.
+        """
+        if self.lost or self._resend_timer is not None or not self._unanswered:
+            return
+        tries = min(5, max(each.resends for each in self._unanswered.values()))
+        wait = random.uniform(0, RESEND_SECONDS * 2**tries)  # noqa: S311 - no secret
+        self._resend_timer = asyncio.get_running_loop().call_later(wait, self._resend)
+
+    def _resend(self) -> None:
+        self._resend_timer = None
+        for number, sent in self._unanswered.items():
+            if number in self._answers and sent.resends < MAX_RESENDS and self._transport:
+                sent.resends += 1
+                self._transport.write(sent.frame)
 
     # --- pings ------------------------------------------------------------------------------------
 

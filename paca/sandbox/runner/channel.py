@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from paca.sandbox.runner.frames import RESYNC, FrameParser, encode
+from paca.sandbox.runner.frames import EVERYONE, RESEND, RESYNC, FrameParser, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,14 @@ class Channel:
             return []
         except OSError:
             return None
-        return self._parser.feed(data) if data else None
+        if not data:
+            return None
+        frames = self._parser.feed(data)
+        # guard: runner-asks-for-broken-frames-again
+        if self.shared and self._parser.has_lost_frames:
+            self._parser.has_lost_frames = False
+            self.send({RESEND: True}, nonce=EVERYONE)
+        return frames
 
     def send(self, message: dict[str, Any], *, nonce: str) -> None:
         """Queue a frame for the worker with this nonce; ``flush`` writes it."""

@@ -2,7 +2,8 @@
 
 A frame contains no newline. A frame that a killed worker left half-written ends at the next newline,
 fails its checksum and is dropped. Each attachment begins with ``RESYNC``, which also breaks a frame that
-lacks only its newline.
+lacks only its newline. Where several workers write to one stream, the parts of their long frames may mix and break
+each other: the runner then tells ``EVERYONE`` to send again what it has not answered.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 MAGIC = b"PACA1"
 RESYNC = b" \n"
 MAX_FRAME = 24 << 20
+EVERYONE = "*"  # in place of a nonce: for every worker of a shared stream
+RESEND = "resend"  # the key of a message that asks for unanswered requests again
 
 try:  # the parts of json in C: the module imports ``re``, which takes longer than bwrap
     import _json
@@ -85,6 +88,7 @@ class FrameParser:
         self._buffer = bytearray()
         self._searched = 0
         self._skipping = False
+        self.has_lost_frames = False  # whether something that was no frame has arrived
 
     def feed(self, data: bytes) -> list[tuple[str, dict[str, Any]]]:
         """Add bytes, and give the frames that are now complete."""
@@ -98,6 +102,8 @@ class FrameParser:
             self._skipping = False
             if frame is not None:
                 found.append(frame)
+            elif line.strip():
+                self.has_lost_frames = True
         self._searched = len(self._buffer)
         if self._searched > MAX_FRAME:
             self._buffer.clear()

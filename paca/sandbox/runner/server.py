@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 # The start, output and end of a short command are sent together: each send may pass several processes.
 COALESCE_SECONDS = 0.003
+KEPT_IDS = 1000  # of requests of a session that came last
+# A helper's worker joins: a runner from before there were sessions ignores that, and then it is replaced. It would
+# take "attach" as that of the conversation itself, and each helper would supersede the other ones.
+ATTACHES = ("attach", "join")
 STARTS_UPDATES = ("run", "follow", "open")  # requests after which the worker gets updates of a call
 TOLERATED_ERRORS = (
     RequestError,
@@ -48,6 +52,22 @@ class Session:
         self.channel = channel
         self.nonce = nonce
         self.calls: set[str] = set()
+        self._seen: set[int] = set()
+        self._oldest = 0
+
+    def has_seen(self, number: Any) -> bool:
+        """Whether the request with this id came before. On a shared channel a worker may send one again."""
+        # A ping has the id 0, and no effect.
+        if not self.channel.shared or not isinstance(number, int) or number <= 0:
+            return False
+        # guard: runner-carries-a-request-out-once
+        if number <= self._oldest or number in self._seen:
+            return True
+        self._seen.add(number)
+        if len(self._seen) > 2 * KEPT_IDS:
+            self._oldest = sorted(self._seen)[-KEPT_IDS]
+            self._seen = {each for each in self._seen if each > self._oldest}
+        return False
 
     def send(self, message: dict[str, Any]) -> None:
         """Queue a frame for the worker."""
@@ -207,13 +227,14 @@ class RunnerServer:
             self._drop_channel(channel)
             return
         for nonce, message in frames:
-            if message.get("op") == "attach":
+            if message.get("op") in ATTACHES:
                 self._attach(channel, nonce, message)
             elif message.get("op") == "retire":
                 self._retire(channel, nonce, message)
             elif session := self._session_of(channel, nonce):
                 self._unattended_since = time.monotonic()
-                self._handle_request(session, message)
+                if not session.has_seen(message.get("id")):
+                    self._handle_request(session, message)
             # Other frames are ignored: their nonce is foreign, or their worker is superseded.
             if channel.fd not in self._channels:
                 return
