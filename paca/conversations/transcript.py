@@ -208,6 +208,18 @@ def _(event: events.BackgroundFinished) -> str:
 
 
 @_note.register
+def _(event: events.SubagentStarted) -> str:
+    return f"Helper {event.index + 1} ({event.kind}) began: {_shorten(event.task)}"
+
+
+@_note.register
+def _(event: events.SubagentFinished) -> str:
+    reason = f" ({event.reason.replace('_', ' ')})" if event.status != "finished" else ""
+    tokens = f", {event.usage['tokens']:,} tokens" if event.usage.get("tokens") else ""
+    return f"Helper {event.index + 1} ({event.kind}) {event.status}{reason}{tokens}"
+
+
+@_note.register
 def _(event: events.ReminderGiven) -> str:
     return "Asked to check its work" if event.kind == "verification" else ""
 

@@ -20,12 +20,18 @@ from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
-from paca.conversations.services import background, check_in_runs, person_requests, thread_comments
+from paca.conversations.services import (
+    background,
+    check_in_runs,
+    helpers,
+    person_requests,
+    thread_comments,
+)
 from paca.engine.mcp import tools as mcp_tools
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
-from paca.worker import main, person_wait, stream_buffer, turn_end
+from paca.worker import helper_wait, main, person_wait, stream_buffer, turn_end
 from paca.worker.sandboxes import run_sandbox
 
 VARIABLE = "PACA_FAULT"
@@ -189,6 +195,19 @@ MCP_POINTS: dict[str, Point] = {
     "mcp-call-sent": Point(Attachment, "request", "sent", _calls_a_server),
     "mcp-call-answered": Point(mcp_tools, "answer", "after"),
 }
+# Points around the start of helpers, the wait for them, the end of each, and the end of the wait.
+HELPER_POINTS: dict[str, Point] = {
+    "helpers-unstarted": Point(helper_wait, "begin", "before"),
+    "helpers-half-started": Point(*HALF_STORED, "before", _holds(events.SubagentStarted)),
+    "helpers-unwaited": Point(*STORED, "before", _holds(events.ConversationWaiting)),
+    "helpers-uncommitted": Point(helpers, "settle_soon", "before"),
+    "helpers-started": Point(helper_wait, "begin", "after"),
+    "helper-end-unstored": Point(*STORED, "before", _holds(events.SubagentFinished)),
+    "helper-end-half-stored": Point(*HALF_STORED, "before", _holds(events.SubagentFinished)),
+    "helper-end-stored": Point(helpers, "settle", "after"),
+    "helpers-unreleased": Point(helpers, "release", "before"),
+    "helpers-half-released": Point(helpers, "release", "after"),
+}
 ALL_POINTS = (
     POINTS
     | WRITE_POINTS
@@ -202,6 +221,7 @@ ALL_POINTS = (
     | CHECK_IN_POINTS
     | BACKGROUND_POINTS
     | MCP_POINTS
+    | HELPER_POINTS
 )
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

@@ -4,7 +4,15 @@ import inspect
 
 import pytest
 
-from tests.chaos import approving, background_work, mcp_calls, points, reaching_limits, switching
+from tests.chaos import (
+    approving,
+    background_work,
+    helping,
+    mcp_calls,
+    points,
+    reaching_limits,
+    switching,
+)
 
 
 @pytest.mark.parametrize("name", points.ALL_POINTS)
@@ -21,5 +29,6 @@ def test_each_case_dies_at_a_known_point(short):
         found += switching.cases(testbed, short=short)
         found += background_work.cases(testbed, short=short)
         found += mcp_calls.cases(testbed, short=short)
+        found += helping.cases(testbed, short=short)
         assert found
         assert set(found) <= points.ALL_POINTS.keys()

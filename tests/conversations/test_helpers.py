@@ -8,12 +8,14 @@ from paca import events
 from paca.conversations import (
     budgets,
     deletion,
+    event_log,
     helper_lists,
     sandbox_queries,
     search_index,
     selectors,
     services,
     store,
+    transcript,
 )
 from paca.conversations.models import Conversation, ModelCall, Sandbox, SandboxState, Trigger
 from paca.conversations.services import approvals, helpers
@@ -258,6 +260,16 @@ def test_helper_at_work_keeps_the_sandbox_of_a_conversation_that_is_paused():
     Conversation.objects.filter(parent=helping.id).update(status="paused", reason="by_person")
     assert helping.id not in sandbox_queries.needed_conversations(policy)
     assert [each.conversation_id for each in sandbox_queries.living()] == [helping.id]
+
+
+def test_transcript_tells_how_each_helper_began_and_ended():
+    helping = Helping()
+    helping.claim()
+    helping.finish(0, "Half.", TurnOutcome("paused", "step_limit", "It has used its limit."))
+    text = "".join(transcript.markdown(helping.row, event_log.page_after(helping.id, 0, 100)))
+    assert r"*Helper 1 (code) began: Write it*" in text
+    assert r"*Helper 1 (code) paused (step limit)*" in text
+    assert r"*Helper 2 (explore) began: Look at it*" in text
 
 
 def test_helper_model_is_of_the_provider_of_the_agent():
