@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from paca.conversations.models import Event
+from paca.conversations.models import Conversation, Event
 from tests.chaos import oracle
 from tests.chaos.api_client import ApiClient
 from tests.chaos.conversation_group import ConversationGroup
@@ -55,6 +55,9 @@ STATES = {
 }
 QUEUED = "waiting for a worker"
 QUEUED_SECONDS = 1
+HELPED = "waiting for helpers"
+HELPED_SECONDS = 2
+HELPERS = 3
 
 
 def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
@@ -77,6 +80,7 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
                 waits.append(_stopped_after(observed, client))
                 _judge(testbed, group, report, name)
             _report_waits(report, name, waits, state.seconds)
+        _while_helpers_work(testbed, group, client, report, times)
         _while_queued(group, client, report, times)
 
 
@@ -99,6 +103,46 @@ def _judge(testbed: Testbed, group: ConversationGroup, report: Report, case: str
                 breaches.append(oracle.Breach("Stop", f"inside there still runs {runs!r}"))
         report.breaches(observed, breaches, case)
         testbed.delete_sandbox(observed)
+
+
+def _while_helpers_work(
+    testbed: Testbed, group: ConversationGroup, client: ApiClient, report: Report, times: int
+) -> None:
+    """Stop conversations whose helpers run commands: the last of them has ended within the limit."""
+    waits = []
+    for number in range(times):
+        report.progress(f"{HELPED}: {number} of {times}")
+        pieces = []
+        for piece in range(HELPERS):
+            script = group.add_script(Script(f"helper-{number}-{piece}", [calls(bash=TREE)]))
+            pieces.append({"kind": "code", "task": script.first_message})
+        asking = Script(f"helped-{number}", [calls(delegate=[{"helpers": pieces}])])
+        observed = group.begin(asking)
+
+        def helpers(of: ObservedConversation = observed) -> list[ObservedConversation]:
+            rows = Conversation.objects.filter(parent=of.id)
+            return [ObservedConversation(pk) for pk in rows.values_list("pk", flat=True)]
+
+        wait_until(
+            lambda of=helpers: (
+                [each.has_event("tool.started") for each in of()] == [True] * HELPERS
+            ),
+            WAIT_SECONDS,
+            group.describe_running,
+        )
+        client.stop(observed)
+        ended = [observed, *helpers()]
+        wait_until(
+            lambda of=ended: all(each.has_event("conversation.stopped") for each in of),
+            WAIT_SECONDS,
+        )
+        stopped = Event.objects.filter(
+            conversation__in=[each.id for each in ended], type="agent.conversation.stopped"
+        )
+        began = observed.row.triggers.get(control="stop").created_at
+        waits.append(max((each.at - began).total_seconds() for each in stopped))
+        _judge(testbed, group, report, HELPED)
+    _report_waits(report, HELPED, waits, HELPED_SECONDS)
 
 
 def _while_queued(group: ConversationGroup, client: ApiClient, report: Report, times: int) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +15,7 @@ from paca.sandbox.runner_client import Attachment
 pytestmark = pytest.mark.anyio
 
 PART_BYTES = 4096  # that the shared stream passes on at once; Docker passes on up to 32 KiB
+Connect = Callable[[str], Awaitable[ContainerAttachment]]
 LONG = "x" * 30_000
 # A runner whose requests only count how often each is carried out.
 RUNNER = """
@@ -70,8 +71,8 @@ class SharedStream:
 
 
 @pytest.fixture
-async def address(tmp_path) -> AsyncIterator[str]:
-    """Where workers connect to the shared stream of a runner."""
+async def connect(tmp_path) -> AsyncIterator[Connect]:
+    """Connects a worker to the shared stream of a runner, in a session."""
     pipe = asyncio.subprocess.PIPE
     runner = await asyncio.create_subprocess_exec(
         sys.executable, "-c", RUNNER, stdin=pipe, stdout=pipe
@@ -79,7 +80,20 @@ async def address(tmp_path) -> AsyncIterator[str]:
     stream = SharedStream(runner)
     passing = asyncio.create_task(stream.pass_on())
     server = await asyncio.start_unix_server(stream.serve, str(tmp_path / "s"))
-    yield str(tmp_path / "s")
+    workers: list[ContainerAttachment] = []
+
+    async def connect(session: str) -> ContainerAttachment:
+        _, worker = await asyncio.get_running_loop().create_unix_connection(
+            lambda: ContainerAttachment("c", ping_interval=5.0), str(tmp_path / "s")
+        )
+        workers.append(worker)
+        await worker._upgraded
+        await worker.attach(epoch=1, seconds=60, session=session)
+        return worker
+
+    yield connect
+    for worker in workers:
+        worker.close()
     server.close()
     await asyncio.gather(*filter(None, stream.serving))
     runner.kill()
@@ -89,42 +103,28 @@ async def address(tmp_path) -> AsyncIterator[str]:
     runner.stdin.close()
 
 
-async def connect(address: str, session: str) -> ContainerAttachment:
-    loop = asyncio.get_running_loop()
-    _, attachment = await loop.create_unix_connection(
-        lambda: ContainerAttachment("c", ping_interval=5.0), address
-    )
-    await attachment._upgraded
-    await attachment.attach(epoch=1, seconds=60, session=session)
-    return attachment
-
-
-async def test_long_requests_of_several_workers_are_each_carried_out_once(address, monkeypatch):
+async def test_long_requests_of_several_workers_are_each_carried_out_once(connect, monkeypatch):
     monkeypatch.setattr(runner_client, "ANSWER_SECONDS", 20.0)
-    async with contextlib.AsyncExitStack() as stack:
-        workers = [await connect(address, session) for session in ("", "one", "two")]
-        for worker in workers:
-            stack.callback(worker.close)
+    workers = [await connect(session) for session in ("", "one", "two")]
 
-        async def ask(worker: Attachment, who: int) -> list[int]:
-            return [await worker.request("count", name=f"{who}-{n}", text=LONG) for n in range(2)]
+    async def ask(worker: Attachment, who: int) -> list[int]:
+        return [await worker.request("count", name=f"{who}-{n}", text=LONG) for n in range(2)]
 
-        counts = await asyncio.gather(*(ask(worker, n) for n, worker in enumerate(workers)))
-        assert counts == [[1, 1]] * 3
+    counts = await asyncio.gather(*(ask(worker, n) for n, worker in enumerate(workers)))
+    assert counts == [[1, 1]] * 3
 
 
-async def test_request_that_arrives_twice_is_carried_out_once(address):
-    worker = await connect(address, "one")
+async def test_request_that_arrives_twice_is_carried_out_once(connect):
+    worker = await connect("one")
     asking = asyncio.create_task(worker.request("count", name="x"))
     await asyncio.sleep(0)
     worker._resend()
     assert await asking == 1
     assert await worker.request("count", name="x") == 2
-    worker.close()
 
 
-async def test_request_that_was_given_up_is_not_sent_again(address, monkeypatch):
-    worker = await connect(address, "")
+async def test_request_that_was_given_up_is_not_sent_again(connect, monkeypatch):
+    worker = await connect("")
     giving_up = asyncio.create_task(worker.request("count", name="x", text=LONG))
     await asyncio.sleep(0)
     giving_up.cancel()
@@ -135,5 +135,4 @@ async def test_request_that_was_given_up_is_not_sent_again(address, monkeypatch)
     with monkeypatch.context() as patched:
         patched.setattr(worker, "_transport", SimpleNamespace(write=sent.append))
         worker._resend()
-    worker.close()
     assert sent == []
