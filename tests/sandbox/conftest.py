@@ -115,9 +115,15 @@ async def open_sandbox(backend, anyio_backend) -> AsyncIterator[OpenSandbox]:
     opened: list[Sandbox] = []
 
     async def open_one(
-        *, epoch: int = 1, conversation: uuid.UUID | None = None, **limits: float
+        *,
+        epoch: int = 1,
+        conversation: uuid.UUID | None = None,
+        session: str = "",
+        **limits: float,
     ) -> SandboxHandle:
-        spec = SandboxSpec(conversation or uuid.uuid4(), limits=SandboxLimits(**limits))
+        spec = SandboxSpec(
+            conversation or uuid.uuid4(), limits=SandboxLimits(**limits), session=session
+        )
         opened.append(await backend.open(spec, epoch=epoch))
         return SandboxHandle(opened[-1], spec)
 

@@ -295,7 +295,7 @@ async def test_a_malformed_request_is_answered_with_an_error(open_sandbox, conne
     connection = connect_raw(handle)
     connection.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
     connection.next_answer()
-    for request in (
+    requests = (
         {"op": "no such thing"},
         {"op": ["run"]},
         {"op": "run"},
@@ -305,12 +305,35 @@ async def test_a_malformed_request_is_answered_with_an_error(open_sandbox, conne
         {"op": "read", "path": "x", "offset": -5, "limit": 10**30},
         {"op": "list", "path": ".", "depth": 1, "limit": "few"},
         {"op": "write", "call_id": "w", "path": "x", "content": "no base64!", "expected": None},
-        {"op": "attach", "id": 2, "epoch": None},
-    ):
-        connection.send(encode("aa", {"id": 9, **request}))
+        {"op": "attach", "epoch": None},
+    )
+    for number, request in enumerate(requests, 2):
+        connection.send(encode("aa", {"id": number, **request}))
         assert b'"error"' in connection.next_answer()
     again = await open_sandbox(conversation=handle.spec.conversation_id)
     assert again.sandbox.boot_id == handle.sandbox.boot_id
+
+
+async def test_helpers_that_write_long_files_at_once_disturb_each_other_and_their_conversation_not(
+    open_sandbox,
+):
+    """Docker mixes the parts of what several workers write to one container."""
+    handle = await open_sandbox()
+    conversation = handle.spec.conversation_id
+    sessions = ["", *(uuid.uuid4().hex for _ in range(3))]
+    handles = [await open_sandbox(conversation=conversation, session=name) for name in sessions]
+
+    async def write(handle, name: str) -> None:
+        for number in range(3):
+            content = f"{name}{number}".encode() * 30_000
+            path = f"{name}-{number}.txt"
+            await handle.sandbox.write(uuid.uuid4().hex, path, content)
+            assert await handle.sandbox.read(path) == content
+
+    await asyncio.gather(*(write(each, f"w{n}") for n, each in enumerate(handles)))
+    listed = (await handles[0].bash("cat *.txt | wc -c; ls | wc -l")).output.split()
+    assert listed == [str(4 * 3 * 3 * 30_000), "12"]
+    assert {each.sandbox.boot_id for each in handles} == {handle.sandbox.boot_id}
 
 
 async def test_a_dead_runner_is_noticed_and_replaced(backend, open_sandbox):
