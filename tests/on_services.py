@@ -54,6 +54,7 @@ CHOSEN = (
     "tests/flows/test_full_output.py",
     # Helpers: a conversation that waits for rows of others, which several workers end at once.
     "tests/flows/test_helpers.py",
+    "tests/flows/test_teams.py",
     "tests/worker/test_turn_totals.py",
     "tests/flows/test_usage.py",
     "tests/web/test_usage_page.py",

@@ -148,8 +148,7 @@ def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
 
 
 def claimable() -> QuerySet[Conversation]:
-    """Conversations that a worker can claim now: those of agents with a higher priority first, then the
-    longest waiting.
+    """Conversations that a worker can claim now: of agents with a higher priority first, then the longest waiting.
 
     Queued conversations of an agent that is not active or at its limit are left out, so that they do not
     hide those of other agents. So are those that a person has decided on and that find no place, unless they were
