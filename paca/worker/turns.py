@@ -239,7 +239,9 @@ class ConversationRun:
     ) -> bool:
         """Run one turn to its end; True if the next one has started."""
         with logs.log_context(turn=self._turn_number):
-            await servers.begin_turn(await self._mcp_servers.settings())
+            # A server may do anything, also when it starts: a read-only run connects none.
+            settings = () if turn.read_only else await self._mcp_servers.settings()
+            await servers.begin_turn(settings)
 
             team = RunTeamAccess(self._project_access, log, lambda: active.profile.limits)
 

@@ -183,6 +183,8 @@ def _server(connection: ServerConnection) -> str:
 class _OnServers(Tool[Any]):
     """The base of the tools on all servers that offer resources or prompts."""
 
+    # Also a read starts the program of a server in the sandbox, which read-only runs and plan mode do not.
+    effect = Effect.OPAQUE
     uses_workspace = False
     name = ""
 
@@ -213,7 +215,7 @@ class ListMcpResources(_OnServers):
     """List the resources and prompts of an MCP server."""
 
     name = "list_mcp_resources"
-    effect = Effect.READ_ONLY
+    safe = True
 
     class Arguments(_ServerArguments):
         pass
@@ -242,7 +244,7 @@ class ReadMcpResource(_OnServers):
     """Read a resource that list_mcp_resources lists."""
 
     name = "read_mcp_resource"
-    effect = Effect.READ_ONLY
+    safe = True
 
     class Arguments(_ServerArguments):
         uri: str
@@ -266,7 +268,7 @@ class ReadMcpPrompt(_OnServers):
     """Read a prompt that list_mcp_resources lists, with its arguments filled in."""
 
     name = "read_mcp_prompt"
-    effect = Effect.OPAQUE  # its arguments go to the server, which may do anything with them
+    safe = False  # its arguments go to the server, which may do anything with them
 
     class Arguments(_ServerArguments):
         prompt: str

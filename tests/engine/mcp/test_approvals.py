@@ -7,7 +7,7 @@ from paca.engine.approvals.plans import PlanState
 from paca.engine.approvals.policy import judge
 from paca.engine.mcp.connection import ServerConnection
 from paca.engine.mcp.settings import McpServerSettings, NoMcpServers, OfferedTool, PinnedTool
-from paca.engine.mcp.tools import McpTool
+from paca.engine.mcp.tools import ListMcpResources, McpTool, ReadMcpPrompt, ReadMcpResource
 from paca.engine.tools.registry import Toolbox, UnknownTool
 
 
@@ -55,6 +55,19 @@ def test_plan_mode_and_read_only_runs_have_no_tools_of_servers(found):
     assert not read_only.specs()
     with pytest.raises(UnknownTool):
         read_only.parse("mcp__web__find", {})
+
+
+@pytest.mark.parametrize("kind", [ListMcpResources, ReadMcpResource, ReadMcpPrompt])
+def test_plan_mode_and_read_only_runs_start_no_server_to_read_from_it(kind):
+    found = kind({})
+    box = Toolbox([found])
+    given = {"server": "web", "uri": "a", "prompt": "b"}
+    arguments = {name: given[name] for name in given if name in kind.Arguments.model_fields}
+    call = box.parse(found.name, arguments)
+    facts = {"policy": "unsafe", "decisions": Decisions(), "toolbox": box}
+    assert judge("call", call, plan=PlanState(mode=True), **facts).refusal
+    assert bool(judge("call", call, **facts).request) is (kind is ReadMcpPrompt)
+    assert not Toolbox([found], read_only=True).specs()
 
 
 def test_arguments_reach_the_server_as_they_are():
