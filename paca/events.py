@@ -65,10 +65,14 @@ def load(name: str, payload: dict[str, Any]) -> Event:
 
 @event("agent.conversation.queued")
 class ConversationQueued(Event):
-    """The conversation waits for a worker. ``trigger`` is the kind of its cause, ``by`` its author."""
+    """The conversation waits for a worker. ``trigger`` is the kind of its cause, ``by`` its author.
+
+    ``held``: it waits until a person starts it first, because its agent begins no assigned work by itself. It is
+    queued once more then."""
 
     trigger: str
     by: str = ""
+    held: bool = False
 
 
 @event("agent.conversation.started")

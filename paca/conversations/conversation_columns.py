@@ -210,7 +210,8 @@ def _status_changes(
         return changes
     if status is ConversationStatus.RUNNING:
         return changes | {"started_at": datetime_parameter(now), "finished_at": None}
-    if status is ConversationStatus.QUEUED:
+    if isinstance(event, events.ConversationQueued):
+        changes["held"] = event.held
         # guard: archive-holds-no-work
         changes["archived_at"] = None
     else:

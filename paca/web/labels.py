@@ -35,6 +35,7 @@ STATUSES = {
 WAITS_FOR_PEOPLE = ("approval", "question")
 NEEDS_YOU = ("Needs you", "hand")
 REASONS = {
+    "start": "waits for a start",
     "agent_paused": "agent paused",
     "agent_busy": "agent busy",
     "agent_inactive": "agent inactive",
@@ -64,6 +65,7 @@ REASONS = {
 STATUSES_WITH_REASON = ("queued", "waiting", "paused", "failed", "stopped")
 # What a queued conversation waits for.
 WAITS_FOR = {
+    "start": "Waiting until a person starts it",
     "worker": "Waiting for a worker",
     "agent_paused": "Waiting: the agent is paused",
     "agent_inactive": "Waiting: the agent is inactive",

@@ -48,6 +48,7 @@ SHARED_STREAMS = "tests/sandbox/test_shared_streams.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
+HELD = "tests/conversations/test_held_work.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 MCP_SERVERS = "tests/agents/mcp/test_mcp_servers.py"
@@ -615,6 +616,17 @@ MUTANTS = (
         "full-output-of-the-log",
         last_operand_dropped,
         ("tests/conversations/test_full_outputs.py",),
+    ),
+    Mutant("held-work-is-not-begun", removed, (f"{HELD}::test_assignment_waits_and_says_so",)),
+    Mutant(
+        "assignment-waits-for-a-start",
+        value("False"),
+        (f"{HELD}::test_assignment_waits_and_says_so",),
+    ),
+    Mutant(
+        "continue-starts-held-work",
+        never,
+        (f"{HELD}::test_continue_starts_it_once_and_the_timeline_tells_it",),
     ),
     Mutant("archive-holds-no-work", removed, ("tests/conversations/test_archive.py",)),
     Mutant("engine-promised-work-in-a-chat", never, ("tests/engine/test_promised_work.py",)),

@@ -67,6 +67,7 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"verification": "often"}, 400, "invalid", "verification", "not a valid"),
     ("PATCH", ONE, {"memory": "always"}, 400, "invalid", "memory", "not a valid"),
     ("PATCH", ONE, {"memory": None}, 400, "invalid", "memory", "may not be null"),
+    ("PATCH", ONE, {"auto_start": "later"}, 400, "invalid", "auto_start", "valid boolean"),
     ("PATCH", ONE, {"remember_at_end": "now"}, 400, "invalid", "remember_at_end", "valid boolean"),
     ("PATCH", ONE, {"verification": None}, 400, "invalid", "verification", "may not be null"),
     ("PATCH", ONE, {"prompts": {"hint": "x" * 1001}}, 400, "invalid", "prompts.hint", "1000"),

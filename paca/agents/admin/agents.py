@@ -239,6 +239,7 @@ class AgentAdmin(ServiceAdmin):
                     "limit_day_cost_usd",
                     "limit_concurrent",
                     "limit_helpers",
+                    "auto_start",
                 ),
             },
         ),

@@ -134,6 +134,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "fallback",
             "efforts",
             "tools",
+            "auto_start",
             "approval",
             "tracing",
             "plan_mode",
@@ -326,6 +327,11 @@ class AgentInput(InputSerializer):
         required=False,
         allow_null=True,
         help_text="The names of the tools that it shall have, of `/tools/`; null for all, also those of later versions.",
+    )
+    auto_start = serializers.BooleanField(
+        required=False,
+        help_text="Whether it begins assigned tasks by itself. If not, each waits in a queued conversation with `waits_for`"
+        " start until `continue/` or a message; mentions and chats begin at once.",
     )
     approval = serializers.ChoiceField(
         choices=Agent.Approval.choices,

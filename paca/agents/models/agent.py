@@ -193,6 +193,11 @@ class Agent(BaseModel):
         help_text="The number of conversations it works in at the same time. Others wait.",
     )
 
+    auto_start = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Whether it begins assigned tasks by itself. Else each waits until a person starts it.",
+    )
     limit_helpers = models.PositiveSmallIntegerField(
         default=DEFAULT_HELPERS,
         db_default=DEFAULT_HELPERS,

@@ -51,6 +51,7 @@ SETTINGS = frozenset(
         "limit_day_tokens",
         "limit_day_cost_usd",
         "limit_concurrent",
+        "auto_start",
         "limit_helpers",
         "teams",
         "sandbox_memory_mib",

@@ -121,7 +121,8 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     detail = serializers.CharField(help_text="The reason as a sentence, if there is more to say.")
     activity = serializers.CharField(help_text="What it does now.")
     waits_for = serializers.CharField(
-        help_text="Why a queued one has not begun: worker, agent_paused, agent_inactive or agent_busy; else empty."
+        help_text="Why a queued one has not begun: worker, start (a person has to start it with `continue/` or a"
+        " message), agent_paused, agent_inactive or agent_busy; else empty."
     )
     title = serializers.CharField()
     archived = serializers.BooleanField(help_text="Whether it is in the archive.")

@@ -18,6 +18,7 @@ from paca.conversations.models.statuses import (
     WAITS_WITHOUT_WORKER,
     ConversationStatus,
     TurnStatus,
+    WaitsFor,
 )
 from paca.engine.helpers.kinds import HelperKind
 from paca.engine.llm.base import COST_DIGITS
@@ -46,15 +47,6 @@ BOUNDED_TYPES = (TriggerType.CHECK_IN, TriggerType.HELPER, TriggerType.TEAMMATE)
 REPORTED_TYPES = (*COMMENTED_TYPES, TriggerType.CHECK_IN)
 
 
-class WaitsFor(models.TextChoices):
-    """Why a queued conversation has not begun: its agent is paused, inactive or full, or no worker is free."""
-
-    WORKER = "worker"
-    AGENT_PAUSED = "agent_paused"
-    AGENT_INACTIVE = "agent_inactive"
-    AGENT_BUSY = "agent_busy"
-
-
 def agent_load() -> Coalesce:
     """For a query of rows with an agent: the number of active conversations of that agent."""
     others = Conversation.objects.active_of(OuterRef("agent")).order_by().values("agent")
@@ -74,6 +66,11 @@ def waits_without_worker(prefix: str = "") -> Q:
     """
     facts = {"status": ConversationStatus.WAITING, "reason__in": WAITS_WITHOUT_WORKER}
     return Q(**{f"{prefix}{name}": value for name, value in facts.items()})
+
+
+def held_work() -> Q:
+    """The condition that a conversation waits until a person starts it. ``held`` means nothing in other statuses."""
+    return Q(status=ConversationStatus.QUEUED, held=True)
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
@@ -118,7 +115,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         """Conversations that are queued, or whose worker no longer renews its lease.
 
         One that waits for a person or its helpers is not: the end of the wait makes it a running one again. A helper
-        does not begin while the conversation that started it is paused.
+        does not begin while the conversation that started it is paused, and held work not before a person starts it.
         """
         found = self.unleased().filter(
             status__in=(ConversationStatus.QUEUED, *ACTIVE_STATUSES), deleted_at__isnull=True
@@ -128,6 +125,8 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         )
         # guard: helper-of-a-paused-conversation-does-not-begin
         found = found.exclude(Q(status=ConversationStatus.QUEUED) & Exists(paused.order_by()))
+        # guard: held-work-is-not-begun
+        found = found.exclude(held_work())
         # guard: waiting-for-a-person-is-not-claimed
         return found.exclude(waits_without_worker())
 
@@ -216,6 +215,9 @@ class Conversation(BaseModel):
 
     # Whether its agent has read-only tools. Null: only if a check-in began it. See ``reads_only``.
     read_only = models.BooleanField(null=True, editable=False)
+
+    # Whether a person has to start it, while it is queued. Null: no; SQLite would copy the table for a default.
+    held = models.BooleanField(null=True, editable=False)
 
     # Whether its model calls are traced. Null: as its agent says.
     tracing = models.BooleanField(null=True, editable=False)
@@ -326,6 +328,11 @@ class Conversation(BaseModel):
         return self.status == ConversationStatus.WAITING and self.reason in WAITS_FOR_PEOPLE
 
     @property
+    def waits_for_start(self) -> bool:
+        """Whether it is work of an assignment that a person has to start."""
+        return self.status == ConversationStatus.QUEUED and bool(self.held)
+
+    @property
     def waits_for_helpers(self) -> bool:
         """Whether it waits until its helpers have ended, without a worker."""
         return self.status == ConversationStatus.WAITING and self.reason == WAITS_FOR_HELPERS
@@ -363,6 +370,8 @@ class Conversation(BaseModel):
         """
         if self.status != ConversationStatus.QUEUED:
             return ""
+        if self.held:
+            return WaitsFor.START
         if self.parent_id is None and self.agent.status == self.agent.Status.PAUSED:
             return WaitsFor.AGENT_PAUSED
         if self.parent_id is None and self.agent.status == self.agent.Status.INACTIVE:

@@ -68,6 +68,17 @@ ENDED_STATUSES = (
 UNFINISHED_STATUSES = tuple(status for status in ConversationStatus if status not in ENDED_STATUSES)
 
 
+class WaitsFor(models.TextChoices):
+    """Why a queued conversation has not begun: a person has to start it, its agent is paused, inactive or full, or no
+    worker is free."""
+
+    WORKER = "worker"
+    START = "start"
+    AGENT_PAUSED = "agent_paused"
+    AGENT_INACTIVE = "agent_inactive"
+    AGENT_BUSY = "agent_busy"
+
+
 class StopReason(models.TextChoices):
     """The reason of a stopped conversation. Programs see it as ``reason``."""
 

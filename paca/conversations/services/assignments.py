@@ -11,10 +11,9 @@ from paca import events
 from paca.agents.models import Agent
 from paca.conversations.models import COMMENTED_TYPES, Conversation, ConversationStatus, TriggerType
 from paca.conversations.services import plans, trigger_texts
-from paca.conversations.services.inbox import add_message, is_busy
+from paca.conversations.services.inbox import add_message, is_busy, record_start
 from paca.conversations.services.messages import MAX_TITLE_CHARACTERS
-from paca.projects.models import ActivityKind, Comment, Doc, Member, Task
-from paca.projects.services import timeline
+from paca.projects.models import Comment, Doc, Member, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,8 @@ def begin_or_continue(
 ) -> Conversation:
     """Give the cause to the agent's conversation on the task or doc; the first cause begins it.
 
+    An assignment of an agent without ``auto_start`` waits there until a person starts it.
+
     The lock on the agent's row puts two causes in order, so that they make one conversation. A new
     conversation gets ``conversation_id``, or a new id.
     """
@@ -54,8 +55,10 @@ def begin_or_continue(
             comment=cause.comment,
             conversation_id=conversation_id,
         )
-    if not is_busy(current):
-        record_start(current, subject, actor=agent.member)
+    # guard: assignment-waits-for-a-start
+    held = cause.kind is TriggerType.TASK_ASSIGNED and not agent.auto_start
+    if not is_busy(current) and not held:
+        record_start(current)
     add_message(
         current,
         _message(subject, cause, is_first=is_first),
@@ -66,6 +69,7 @@ def begin_or_continue(
         key=cause.key,
         comment=cause.comment,
         hops=cause.hops,
+        held=held,
     )
     return current
 
@@ -136,13 +140,3 @@ def create(
     )
     plans.begin(made, agent, on=plan, by=by.name if by else "")
     return made
-
-
-def record_start(current: Conversation, subject: Task | Doc, *, actor: Member) -> None:
-    """Say on the timeline that the agent starts, with the conversation."""
-    timeline.record(
-        subject,
-        ActivityKind.AGENT_SESSION_STARTED,
-        actor=actor,
-        conversation_id=current.pk,
-    )

@@ -31,7 +31,7 @@ from paca.conversations.models import (
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services import assignments, trigger_texts
-from paca.conversations.services.inbox import add_message
+from paca.conversations.services.inbox import add_message, record_start
 from paca.conversations.services.messages import MAX_TITLE_CHARACTERS
 from paca.projects.models import Member, Task
 from paca.projects.signals import project_changed
@@ -120,8 +120,7 @@ def start(
     current = assignments.create(check_in.agent, kind, by=by, subject=subject, plan=plan)
     current.read_only = not check_in.auto_act
     current.save(update_fields=["read_only", "updated_at"])
-    if subject is not None:
-        assignments.record_start(current, subject, actor=check_in.agent.member)
+    record_start(current)
     run = CheckInRun.objects.create(
         check_in=check_in,
         slot_at=slot,

@@ -24,7 +24,8 @@ from paca.conversations.models import (
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services import waits
 from paca.conversations.services.skill_loading import skill_events
-from paca.projects.models import Comment, Doc, Member, Task
+from paca.projects.models import ActivityKind, Comment, Doc, Member, Task
+from paca.projects.services import timeline
 
 
 class AgentUnavailable(Conflict):
@@ -75,11 +76,13 @@ def add_message(
     title: str = "",
     actor: Member | None = None,
     control: ControlCommand = ControlCommand.NONE,
+    held: bool = False,
     **trigger: Any,
 ) -> int:
     """Store a message and its trigger in a locked conversation; gives the number of the event.
 
-    Skills whose keywords the text has are opened. A conversation that neither runs nor waits is queued. One without a title gets ``title``.
+    Skills whose keywords the text has are opened. A conversation that neither runs nor waits is queued, ``held`` until
+    a person starts it; a message that is not ``held`` starts it. One without a title gets ``title``.
     ``trigger`` and the rest are as in ``add_trigger``.
     """
     new_events: list[events.Event] = [message, *skill_events(current, message.text)]
@@ -88,7 +91,9 @@ def add_message(
     if title and not current.title:
         new_events.append(events.TitleChanged(title=title))
     if not is_busy(current):
-        new_events.append(events.ConversationQueued(trigger=message.trigger, by=by))
+        new_events.append(events.ConversationQueued(trigger=message.trigger, by=by, held=held))
+    elif not held:
+        new_events += start_held(current, message.trigger, by=by)
     stored = store.append(current.id, *new_events)
     add_trigger(
         current,
@@ -100,6 +105,25 @@ def add_message(
         **trigger,
     )
     return stored.first_seq
+
+
+def start_held(current: Conversation, trigger: str, *, by: str) -> list[events.Event]:
+    """The event that lets workers begin the work, if it waits for a start; the timeline of its task tells it.
+
+    ``current`` is locked, and the caller stores the event.
+    """
+    if not current.waits_for_start:
+        return []
+    record_start(current)
+    return [events.ConversationQueued(trigger=trigger, by=by)]
+
+
+def record_start(current: Conversation) -> None:
+    """Say on the timeline of the task or doc that the agent starts, with the conversation."""
+    subject = current.subject
+    if subject is not None:
+        kind = ActivityKind.AGENT_SESSION_STARTED
+        timeline.record(subject, kind, actor=current.agent.member, conversation_id=current.pk)
 
 
 def is_busy(current: Conversation) -> bool:

@@ -9,7 +9,7 @@ from paca.common.errors import Conflict
 from paca.conversations.models import Conversation, TriggerType
 from paca.conversations.models.statuses import UNFINISHED_STATUSES, ConversationStatus
 from paca.conversations.services import assignments, trigger_texts
-from paca.conversations.services.inbox import add_message, check_agent_available
+from paca.conversations.services.inbox import add_message, check_agent_available, record_start
 from paca.conversations.services.messages import MAX_TITLE_CHARACTERS, check_text
 from paca.conversations.services.titles import title_from
 from paca.projects.models import Member, Task
@@ -48,7 +48,7 @@ def write_description(
         subject=task,
         conversation_id=conversation_id,
     )
-    assignments.record_start(current, task, actor=agent.member)
+    record_start(current)
     text = trigger_texts.description_request(task, instruction=instruction, by=by)
     title = f"Description of {trigger_texts.title_of(task)}"
     return _begin(current, text, title=title, by=by, source=source, key=key)
@@ -77,7 +77,7 @@ def start(
         raise AgentBusy(f"{agent.name} has work already.")
     current = assignments.create(agent, TriggerType.EXECUTE, by=by, subject=task, plan=plan)
     if task is not None:
-        assignments.record_start(current, task, actor=agent.member)
+        record_start(current)
     text = trigger_texts.instruction_on(task, instruction)
     return _begin(current, text, title=title_from(instruction), by=by)
 

@@ -36,7 +36,9 @@ from paca.conversations.services.inbox import (
     check_agent_available,
     check_subject,
     discard_new_triggers,
+    is_busy,
     lock,
+    start_held,
 )
 from paca.projects.models import ActivityKind, Doc, Member, Task
 from paca.projects.services import timeline
@@ -246,9 +248,9 @@ def resume(conversation: Conversation, *, by: HasName) -> None:
 def continue_(
     conversation: Conversation, *, by: Member, source: str = "api", key: str = ""
 ) -> None:
-    """Queue a paused or ended conversation again, as if the person had asked the agent to go on.
+    """Queue a paused or ended conversation again, as if the person had asked the agent to go on; start held work.
 
-    A running conversation does not change. With a ``key`` it takes effect once, even if the conversation has
+    Another conversation that is queued or runs does not change. With a ``key`` it takes effect once, even if the conversation has
     paused again since: a request that is sent again gives no second portion of a budget.
 
     Raises ``SubjectDeleted`` and what ``check_agent_available`` raises.
@@ -259,13 +261,15 @@ def continue_(
     # guard: continue-once-a-click
     if key and same_key.filter(kind=CONTINUE).exists():
         return
-    if current.status not in (*ACTIVE_STATUSES, ConversationStatus.QUEUED):
+    # guard: continue-starts-held-work
+    if current.waits_for_start or not is_busy(current):
         _requeue(current, by, source=source, key=key)
 
 
 def _requeue(current: Conversation, by: HasName, *, source: str = "api", key: str = "") -> None:
     check_agent_available(current.agent)
     check_subject(current)
-    store.append(current.id, events.ConversationQueued(trigger=CONTINUE, by=by.name))
+    queued = events.ConversationQueued(trigger=CONTINUE, by=by.name)
+    store.append(current.id, *(start_held(current, CONTINUE, by=by.name) or [queued]))
     actor = by if isinstance(by, Member) else None
     add_trigger(current, CONTINUE, by=by.name, source=source, key=key, actor=actor)

@@ -17,6 +17,7 @@ from paca.agents.models import Agent
 from paca.conversations import agent_statistics, forked_files, memory_lists, usage
 from paca.conversations import selectors as conversations
 from paca.conversations.api.serializers import conversation_object
+from paca.conversations.models.conversation import held_work
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.models import Member, Project, Workspace
@@ -150,6 +151,7 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
         prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
         recent=conversations.find(member.project, agent=str(found.id), archived=False)[:PAGE_SIZE],
+        held=conversations.find(member.project, agent=str(found.id)).filter(held_work())[:PAGE_SIZE],
         **_statistics(request, member, found),
     )
     return render(request, "web/agent.html", context)

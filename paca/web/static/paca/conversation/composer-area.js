@@ -30,7 +30,7 @@ export function composerArea(view) {
   });
   // Words that were not sent stay in sight, also where they can no longer be sent.
   if (GONE.has(run.connection)) return html`<div class="composer-wrap">${goneNotice(GONE.get(run.connection))}${queued}</div>`;
-  const notes = html`${view.lanes?.template() ?? nothing}${view.strip?.template() ?? nothing}${connectionNotice(view)}${restNotice(view)}${
+  const notes = html`${view.lanes?.template() ?? nothing}${view.strip?.template() ?? nothing}${connectionNotice(view)}${startNotice(view)}${restNotice(view)}${
     view.workerWatch.noWorker ? noWorkerNotice() : nothing}${view.error ? errorNotice(view) : nothing}${view.backgroundEnd.offer ? notificationOffer(view) : nothing}`;
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;
   return html`${notes}${composer({
@@ -61,6 +61,13 @@ function errorNotice(view) {
   return html`<div class="notice notice-bad composer-note" role="alert">${icon("circle-x")}<div>${view.error}</div>
     <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Dismiss" title="Dismiss"
       @click=${() => view.showError("")}>${icon("x")}</button></div>`;
+}
+
+/** Assigned work that a person has to start. */
+function startNotice({ run, page, resume }) {
+  if (run.status !== "queued" || run.waitsFor !== "start") return nothing;
+  return html`<div class="notice notice-wait composer-note" role="status">${icon("hand")}<div><b>This work waits for a start.</b> ${visible(page.agent.name)} begins no assigned task by itself.</div>
+    ${page.mayWrite ? html`<button type="button" class="btn btn-s" @click=${resume}>Start</button>` : nothing}</div>`;
 }
 
 /** Who has approved the rest of the conversation, and the button that takes it back. */

@@ -276,9 +276,9 @@ const statusWithNote = (status) => (draft, frame, data) => {
 };
 
 export const eventHandlers = new Map(Object.entries({
-  "agent.conversation.queued": (draft, frame) => {
+  "agent.conversation.queued": (draft, frame, { held }) => {
     setStatus(draft, frame, "queued");
-    if (isNews(draft, frame)) draft.archived = false;
+    if (isNews(draft, frame)) Object.assign(draft, { archived: false, waitsFor: held ? "start" : "" });
   },
   "agent.conversation.started": (draft, frame, { model, demo }) => {
     setStatus(draft, frame, "running");

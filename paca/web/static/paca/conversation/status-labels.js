@@ -32,6 +32,7 @@ export const STATUSES = new Map(Object.entries({
 }));
 
 export const REASONS = new Map(Object.entries({
+  "start": "waits for a start",
   "agent_paused": "agent paused",
   "agent_busy": "agent busy",
   "agent_inactive": "agent inactive",
@@ -78,6 +79,7 @@ export const NEEDS_YOU = new Map(Object.entries({
 }));
 
 export const WAITS_FOR = new Map(Object.entries({
+  "start": "Waiting until a person starts it",
   "worker": "Waiting for a worker",
   "agent_paused": "Waiting: the agent is paused",
   "agent_inactive": "Waiting: the agent is inactive",

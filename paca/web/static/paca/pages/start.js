@@ -121,6 +121,9 @@ for (const choice of document.querySelectorAll("[data-agents]")) {
   choice.addEventListener("change", () => location.assign(`?agent=${choice.value}`));
 }
 
+// The button that starts assigned work which waits for a person.
+if (document.querySelector("[data-api]")) import("../core/api-form.js").then(({ listenToApiForms }) => listenToApiForms());
+
 for (const button of document.querySelectorAll("[data-hide-checklist]")) {
   button.addEventListener("click", () => {
     button.closest("[data-checklist]").remove();

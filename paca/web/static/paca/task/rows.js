@@ -35,11 +35,11 @@ function lastWords({ last_words: words, agent }) {
 function runRow(run, host) {
   const { label, icon: name, tone, reason } = stateOf({ status: run.status, reason: run.reason, waitsFor: run.waits_for });
   const live = goesOnByItself(run) || run.status === "waiting";
-  const words = live ? ACTIVITIES.get(run.activity) ?? "" : "";
+  const words = live && run.waits_for !== "start" ? ACTIVITIES.get(run.activity) ?? "" : "";
   return html`<div class="t-row">${avatar({ ...run.agent, kind: "agent" })}<section class="run ${live ? "is-live" : ""}" aria-label="Work of ${visible(run.agent.name)}">
     <div class="run-head"><span class="state s-${tone}">${icon(name)}${label}</span><b class="clip"><bdi>${visible(run.agent.name)}</bdi> ${live ? "works on this task" : "worked on this task"}</b>
       ${run.status === "running" && run.started_at ? html`<span class="num muted"><paca-since at=${run.started_at}></paca-since></span>` : html`<time><paca-when at=${run.updated_at}></paca-when></time>`}
-      <span class="push row">${live && host.page.mayChat ? html`<button type="button" class="btn btn-s" @click=${() => host.stop(run)}>${icon("square")}Stop</button>` : nothing}
+      <span class="push row">${run.waits_for === "start" && host.page.mayChat ? html`<button type="button" class="btn btn-s btn-primary" @click=${() => host.start(run)}>Start</button>` : nothing}${live && host.page.mayChat ? html`<button type="button" class="btn btn-s" @click=${() => host.stop(run)}>${icon("square")}Stop</button>` : nothing}
         <a class="btn btn-s" href=${host.conversationUrl(run.id)}>${live ? "Watch" : "Open"}${icon("arrow-right")}</a></span></div>
     ${lastWords(run)}
     ${reason || words ? html`<div class="run-words">${[reason, visible(words)].filter(Boolean).join(": ")}</div>` : nothing}

@@ -149,6 +149,11 @@ export class TaskData {
     this.suggestion = null;
   }
 
+  /** Start work that waits for it. Throws ApiError. */
+  async start(conversationId) {
+    await call("POST", `${this.#urls.conversations}${conversationId}/continue/`, {});
+  }
+
   /** Stop the conversation of an agent on this task. Throws ApiError. */
   async stop(conversationId) {
     await call("POST", `${this.#urls.conversations}${conversationId}/stop/`, {});

@@ -94,6 +94,14 @@ export class PacaTask extends ApiElement {
     return this.page.urls.conversation.replace("CONVERSATION", id);
   }
 
+  /** Let the agent begin work that waits for a start. */
+  async start(run) {
+    await this.attempt(async () => {
+      await this.data.start(run.id);
+      await this.data.loadRuns();
+    });
+  }
+
   async stop(run) {
     await this.attempt(async () => {
       await this.data.stop(run.id);
