@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paca.agents import mcp_reading, prompts
+from paca.agents import mcp_reading, plugin_reading, prompts
 from paca.agents.models import Agent
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
@@ -80,7 +80,7 @@ def preview(
     The parts before them are the system prompt, with an empty line between them. ``project`` is the
     project's name, ``memory`` what was noted in earlier conversations.
     """
-    skills = prompts.read_skills(agent.pk)
+    skills = prompts.read_skills(agent.pk, plugin_reading.contents_of(agent.pk))
     window = known_window(
         agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
     )

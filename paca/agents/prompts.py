@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.db.models import Case, Exists, OuterRef, TextField, UUIDField, Value, When
 
-from paca.agents import persona_catalogue
+from paca.agents import persona_catalogue, plugin_reading
 from paca.agents.models import Agent, Persona, Skill, SkillFile
+from paca.agents.plugin_catalogue import PluginContent
 from paca.common.prepared_queries import Parameter, Select
 from paca.engine.context import trigger_prompts
 from paca.engine.context.prompt import AgentIdentity, PromptPart, assemble_system_prompt
@@ -80,6 +81,14 @@ def read_persona(named: str) -> str:
     return "".join(str(text) for (text,) in rows)
 
 
-def read_skills(agent_id: UUID) -> tuple[SkillSummary, ...]:
-    """The enabled skills of an agent as its prompt shows them, in the order of their names."""
-    return tuple(SkillSummary(*row) for row in _ENABLED_SKILLS.rows(agent=agent_id))
+def read_skills(agent_id: UUID, plugins: Sequence[PluginContent] = ()) -> tuple[SkillSummary, ...]:
+    """The enabled skills of an agent and of its ``plugins`` as its prompt shows them, in the order of their names."""
+    found = [SkillSummary(*row) for row in _ENABLED_SKILLS.rows(agent=agent_id)]
+    if any(each.skills for each in plugins):
+        own = Skill.objects.filter(agent=agent_id).values_list("name", flat=True)
+        brought = plugin_reading.skills_of(plugins, own)
+        found += [
+            SkillSummary(each.name, each.description, each.content if each.always_on else "")
+            for each in brought
+        ]
+    return tuple(sorted(found, key=lambda each: each.name))

@@ -7,7 +7,9 @@ from uuid import UUID
 
 from django.db.models import UUIDField
 
+from paca.agents import plugin_reading
 from paca.agents.models import Skill, SkillFile
+from paca.agents.plugin_catalogue import PluginSkill
 from paca.common.prepared_queries import Parameter, Select
 from paca.engine.context.skills import SkillMatch, find_matches
 
@@ -34,14 +36,27 @@ _TRIGGERS = Select(
 
 def called_for_by(text: str, agent_id: UUID) -> list[SkillMatch]:
     """The enabled skills of the agent that a message calls for, without those of every prompt."""
-    return find_matches(text, _TRIGGERS.rows(agent=agent_id))
+    rows = list(_TRIGGERS.rows(agent=agent_id))
+    brought = _brought(agent_id)
+    rows += [(each.name, list(each.triggers)) for each in brought if not each.always_on]
+    return find_matches(text, sorted(rows))
+
+
+def _brought(agent_id: UUID) -> list[PluginSkill]:
+    """The skills that plugins have brought. Own ones of the same name come first, also if they are off."""
+    contents = plugin_reading.contents_of(agent_id)
+    if not contents:
+        return []
+    own = Skill.objects.filter(agent=agent_id).values_list("name", flat=True)
+    return plugin_reading.skills_of(contents, own)
 
 
 def open_skill(agent_id: UUID, name: str) -> OpenedSkill | None:
     """An enabled skill of the agent; None if it has none of this name."""
     skill = Skill.objects.enabled().filter(agent=agent_id, name=name).first()
     if skill is None:
-        return None
+        found = (each for each in _brought(agent_id) if each.name == name)
+        return next((OpenedSkill(name, each.content, ()) for each in found), None)
     return OpenedSkill(name, skill.content, tuple(skill.files.values_list("path", flat=True)))
 
 

@@ -8,7 +8,7 @@ from paca.agents import context_preview
 from paca.agents.context_preview import ContextPart, ContextPreview
 from paca.agents.models import Agent
 from paca.conversations import memory_lists
-from paca.conversations.models.conversation import TriggerType
+from paca.conversations.models.trigger_types import TriggerType
 from paca.conversations.services import trigger_texts
 from paca.conversations.services.skill_loading import opened_by
 from paca.engine.context.skills import format_loaded

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import prompts
+from paca.agents import plugin_reading, prompts
 from paca.agents.models import Agent
 from paca.agents.toolbox import installed_tools
 from paca.common.prepared_queries import Parameter, Select
@@ -183,7 +183,9 @@ def assemble_turn(
     if conversation.parent_id is not None:
         sandbox = sandbox_queries.of_conversation(conversation.parent_id).first()
     spec = _sandbox_spec(conversation, agent, sandbox)
-    skills = prompts.read_skills(agent.pk)
+    plugins = plugin_reading.contents_of(agent.pk)
+    plugin_reading.apply_settings(agent, plugins)
+    skills = prompts.read_skills(agent.pk, plugins)
     memory = memory_lists.for_prompt(agent, rows.project, until=turn_started_at)
     profile = _profile(rows, spec, skills, memory)
     return AssembledTurn(

@@ -180,8 +180,7 @@ def _has_place_beside(others: QuerySet[Conversation], **facts: Any) -> Q:
 
 
 def _claimable() -> QuerySet[Conversation]:
-    """Conversations without a worker. The work on a task that the agent was unassigned from is about to be
-    stopped, so it is not begun."""
+    """Conversations without a worker, but for work that the agent was unassigned from: that is about to be stopped."""
     unassigned = PendingTrigger.objects.filter(
         kind=PendingKind.TASK_UNASSIGNED, agent=OuterRef("agent"), task=OuterRef("task")
     )

@@ -3,6 +3,7 @@
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.projects.models import Member, Role
+from paca.projects.services import tasks
 
 CREW = (
     ("Rosa", {"agent_type": "developer", "tags": ["billing", "python"], "priority": 2}),
@@ -28,3 +29,12 @@ def retire() -> None:
     """Retire the crew, so that other journeys find the project as it was."""
     for agent in Agent.objects.live().exclude(handle="guide"):
         agents.retire(agent, by=None)
+
+
+def hold() -> None:
+    """Assign a new task to Rosa, who begins none by herself."""
+    rosa = Agent.objects.live().get(handle="rosa")
+    me = Member.objects.get(project=rosa.project, user__username="admin")
+    agents.configure(rosa, by=me, auto_start=False)
+    task = tasks.create(rosa.project, title="Tidy the shelves", by=me)
+    tasks.assign(task, to=Member.objects.get(agent=rosa), by=me)

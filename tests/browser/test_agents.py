@@ -91,6 +91,56 @@ def test_persona_of_the_project_is_written_chosen_and_previewed(
     assert violations(small) == []
 
 
+def test_assigned_work_waits_on_the_page_until_it_is_started(
+    crew: None, product: Product, open_browser: Callable[..., BrowserContext], pictures: Path
+) -> None:
+    run(product, "hold")
+    page = open_browser(**LOOKS["desktop-light"]).new_page()
+    page.goto("/")
+    page.goto(f"{page.url.rstrip('/')}/agents/?search=rosa")
+    page.locator(".agent-cols a[data-row]").click()
+    held = page.locator("section", has=page.get_by_role("heading", name="Waits for a start"))
+    expect(held).to_contain_text("Tidy the shelves")
+    page.screenshot(path=pictures / "held-agent.png")
+    held.get_by_role("link").click()
+    notice = page.locator(".composer-note", has_text="This work waits for a start")
+    page.screenshot(path=pictures / "held-conversation.png")
+    notice.get_by_role("button", name="Start").click()
+    actions.wait_until(page, "finished")
+    expect(notice).to_have_count(0)
+
+
+def test_plugin_is_enabled_for_the_project_and_switched_on_for_an_agent(
+    crew: None, open_browser: Callable[..., BrowserContext], pictures: Path
+) -> None:
+    page = open_browser(**LOOKS["desktop-light"]).new_page()
+    page.goto("/")
+    project = page.url.rstrip("/")
+    page.goto(f"{project}/settings/")
+    page.get_by_role("button", name="Enable Testing").click()
+    expect(page.get_by_role("button", name="Disable Testing")).to_be_visible()
+    page.locator("#plugins").scroll_into_view_if_needed()
+    page.screenshot(path=pictures / "plugins-project.png")
+    page.goto(f"{project}/agents/?search=rosa")
+    page.get_by_label("Settings of Rosa").click()
+    section = page.locator("#plugins")
+    section.get_by_label("Testing").check()
+    section.get_by_role("button", name="Save the plugins").click()
+    expect(page.locator("#changes")).to_contain_text("agent.plugins_changed")
+    expect(section.get_by_label("Testing")).to_be_checked()
+    section.scroll_into_view_if_needed()
+    page.screenshot(path=pictures / "plugins-agent.png")
+    small = open_browser(**PHONE).new_page()
+    small.goto(f"{project}/settings/")
+    actions.has_no_sideways_scroll(small)
+    assert violations(small) == []
+    page.goto(f"{project}/settings/")
+    page.get_by_role("button", name="Disable Testing").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 agent loses it")
+    page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("button", name="Enable Testing")).to_be_visible()
+
+
 def test_several_agents_are_added_from_a_pasted_list_and_one_is_retired(
     crew: None, open_browser: Callable[..., BrowserContext], watched: PageWatcher, pictures: Path
 ) -> None:

@@ -48,6 +48,7 @@ SHARED_STREAMS = "tests/sandbox/test_shared_streams.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
+PLUGINS = "tests/agents/test_plugins.py"
 HELD = "tests/conversations/test_held_work.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
@@ -678,6 +679,36 @@ MUTANTS = (
         "no-turn-follows-if-the-agent-is-not-active",
         last_operand_dropped,
         (f"{STATUS}::test_graceful_change_lets_the_turn_finish_and_begins_nothing_new",),
+    ),
+    Mutant(
+        "own-skill-comes-before-that-of-a-plugin",
+        always,
+        (f"{PLUGINS}::test_list_replaces_the_former_one_and_leaves_what_people_added",),
+    ),
+    Mutant(
+        "plugin-in-use-is-confirmed",
+        never,
+        (f"{PLUGINS}::test_disabling_counts_first_and_takes_it_from_its_agents",),
+    ),
+    Mutant(
+        "plugin-is-enabled-in-the-project",
+        never,
+        (f"{PLUGINS}::test_disabling_counts_first_and_takes_it_from_its_agents",),
+    ),
+    Mutant(
+        "servers-of-a-plugin-go-with-it",
+        removed,
+        (f"{PLUGINS}::test_list_replaces_the_former_one_and_leaves_what_people_added",),
+    ),
+    Mutant(
+        "plugin-has-no-secrets",
+        removed,
+        (f"{PLUGINS}::test_bad_content_is_refused",),
+    ),
+    Mutant(
+        "server-of-a-plugin-is-its-plugins",
+        never,
+        (f"{PLUGINS}::test_server_of_a_plugin_is_changed_and_deleted_with_the_plugin_only",),
     ),
     Mutant(
         "persona-in-use-stays",

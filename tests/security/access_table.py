@@ -159,6 +159,21 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"DELETE {P}personas/{{persona_id}}/":
                                        (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}plugins/":                (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}plugins/":               (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}plugins/{{plugin_id}}/":  (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PATCH {P}plugins/{{plugin_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}plugins/{{plugin_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"POST {P}plugins/{{plugin_id}}/enable/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"POST {P}plugins/{{plugin_id}}/disable/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/plugins/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PUT {P}agents/{{agent_id}}/plugins/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"POST {P}agents/bulk/":           (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/":    (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"PATCH {P}agents/{{agent_id}}/":  (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
@@ -465,6 +480,9 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         },
         f"POST {P}personas/": {"template": "plain-writer"},
         f"PATCH {P}personas/{{persona_id}}/": {"name": "Another"},
+        f"POST {P}plugins/": {"name": "A plugin"},
+        f"PATCH {P}plugins/{{plugin_id}}/": {"name": "Another"},
+        f"PUT {P}agents/{{agent_id}}/plugins/": {"plugins": []},
         f"POST {P}agents/bulk/": {
             "defaults": {"model": "demo/guide", "role_id": role},
             "agents": [{"name": "Bo", "handle": "bo"}],

@@ -100,6 +100,29 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"name": " "}, "name", BLANK),
         ({"text": "a\0"}, "text", "Null characters"),
     ],
+    f"POST {P}plugins/": [
+        ({"name": "a", **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ({}, "name", REQUIRED),
+        ({"name": "a", "skills": "none"}, "skills", "Expected a list"),
+        ({"name": "a", "mcp_servers": [1]}, "mcp_servers", "object"),
+        ({"name": "a", "settings": {"tools": []}}, "settings.tools", "only"),
+    ],
+    f"PATCH {P}plugins/{{plugin_id}}/": [
+        UNKNOWN,
+        ({"name": " "}, "name", BLANK),
+        ({"skills": [1]}, "skills.0", "name, description and content"),
+        ({"settings": {"approval": 1}}, "settings.approval", "one of"),
+    ],
+    f"POST {P}plugins/{{plugin_id}}/enable/": [UNKNOWN],
+    f"POST {P}plugins/{{plugin_id}}/disable/": [
+        UNKNOWN,
+        ({"confirm": "perhaps"}, "confirm", "valid boolean"),
+    ],
+    f"PUT {P}agents/{{agent_id}}/plugins/": [
+        ({"plugins": [], **UNKNOWN[0]}, *UNKNOWN[1:]),
+        ({}, "plugins", REQUIRED),
+        ({"plugins": "testing"}, "plugins", "Expected a list"),
+    ],
     f"POST {P}agents/bulk/": [
         ({"agents": [{}], **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({}, "agents", REQUIRED),

@@ -10,8 +10,8 @@ from paca import events
 from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
-from paca.agents.models import Agent
-from paca.agents.services import mcp_servers, mcp_tools, model_keys, personas, skills
+from paca.agents.models import Agent, Plugin
+from paca.agents.services import mcp_servers, mcp_tools, model_keys, personas, plugins, skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.conversations.memory_lists import MemoryOwner
@@ -117,6 +117,7 @@ def make_project(owner_name: str) -> ProjectObjects:
         "skill_id": skills.create_from_template(agent, "ba", by=me).pk,
         "server_id": _make_mcp_server(agent, me),
         "persona_id": personas.create(project, name="Secret", text="A secret", by=me).pk,
+        "plugin_id": str(_make_disabled_plugin(project, me).pk),
         "check_in_id": check_ins.create(
             agent, name="Secret", prompt="A secret", every_minutes=60, by=me
         ).pk,
@@ -131,6 +132,13 @@ def make_project(owner_name: str) -> ProjectObjects:
     }
     agent_status.plan(agent, status="paused", mode="graceful", at=tomorrow(), by=me)
     return ProjectObjects(owner, project, ids)
+
+
+def _make_disabled_plugin(project: Project, me: Member) -> Plugin:
+    """A plugin that can be deleted."""
+    made = plugins.create(project, name="Secret", by=me)
+    plugins.disable(made, by=me)
+    return made
 
 
 def _make_mcp_server(agent: Agent, me: Member) -> UUID:

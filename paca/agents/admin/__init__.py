@@ -1,5 +1,5 @@
 """Admin pages of agents, their skills and their MCP servers."""
 
-from paca.agents.admin import agents, mcp_servers, skills
+from paca.agents.admin import agents, mcp_servers, plugins, skills
 
-__all__ = ["agents", "mcp_servers", "skills"]
+__all__ = ["agents", "mcp_servers", "plugins", "skills"]

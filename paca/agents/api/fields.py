@@ -6,6 +6,11 @@ from rest_framework import serializers
 
 from paca.agents.models import AgentPriority
 
+AUTO_START = (
+    "Whether it begins assigned tasks by itself. If not, each waits in a queued conversation with `waits_for` start until"
+    " `continue/` or a message; mentions and chats begin at once."
+)
+
 
 class PriorityField(serializers.ChoiceField):
     """The priority of an agent by its name: low, medium, high or critical."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from paca.agents.api.fields import PriorityField
+from paca.agents.api.fields import AUTO_START, PriorityField
 from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
@@ -328,11 +328,7 @@ class AgentInput(InputSerializer):
         allow_null=True,
         help_text="The names of the tools that it shall have, of `/tools/`; null for all, also those of later versions.",
     )
-    auto_start = serializers.BooleanField(
-        required=False,
-        help_text="Whether it begins assigned tasks by itself. If not, each waits in a queued conversation with `waits_for`"
-        " start until `continue/` or a message; mentions and chats begin at once.",
-    )
+    auto_start = serializers.BooleanField(required=False, help_text=AUTO_START)
     approval = serializers.ChoiceField(
         choices=Agent.Approval.choices,
         required=False,

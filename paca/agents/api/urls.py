@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from paca.agents.api import agents, bulk, catalogues, mcp_servers, model_keys, personas, skills
+from paca.agents.api import (
+    agents,
+    bulk,
+    catalogues,
+    mcp_servers,
+    model_keys,
+    personas,
+    plugins,
+    skills,
+)
 
 MCP = "projects/<uuid:project>/agents/<uuid:agent_id>/mcp-servers/"
 
@@ -95,5 +104,26 @@ urlpatterns = [
         f"{MCP}<uuid:server_id>/sign-in/",
         mcp_servers.McpSignIn.as_view(),
         name="mcp-server-sign-in",
+    ),
+    path("projects/<uuid:project>/plugins/", plugins.PluginList.as_view(), name="plugins"),
+    path(
+        "projects/<uuid:project>/plugins/<slug:plugin_id>/",
+        plugins.PluginDetail.as_view(),
+        name="plugin",
+    ),
+    path(
+        "projects/<uuid:project>/plugins/<slug:plugin_id>/enable/",
+        plugins.EnablePlugin.as_view(),
+        name="plugin-enable",
+    ),
+    path(
+        "projects/<uuid:project>/plugins/<slug:plugin_id>/disable/",
+        plugins.DisablePlugin.as_view(),
+        name="plugin-disable",
+    ),
+    path(
+        "projects/<uuid:project>/agents/<uuid:agent_id>/plugins/",
+        plugins.AgentPlugins.as_view(),
+        name="agent-plugins",
     ),
 ]

@@ -1,7 +1,13 @@
 """Agents, the members of a project that work by themselves, their skills and their MCP servers."""
 
 from paca.agents.models.agent import Agent
-from paca.agents.models.choices import AgentCategory, AgentPriority, AgentStatus
+from paca.agents.models.choices import (
+    AgentApproval,
+    AgentCategory,
+    AgentPriority,
+    AgentStatus,
+    AgentVerification,
+)
 from paca.agents.models.mcp_server import (
     McpAuth,
     McpHealth,
@@ -13,13 +19,17 @@ from paca.agents.models.mcp_server import (
 from paca.agents.models.mcp_sign_in import McpGrant, McpSignIn
 from paca.agents.models.model_key import KeySource, ModelKey
 from paca.agents.models.persona import Persona
+from paca.agents.models.plugin import AgentPlugin, Plugin
 from paca.agents.models.skill import Skill, SkillFile
 
 __all__ = [
     "Agent",
+    "AgentApproval",
     "AgentCategory",
+    "AgentPlugin",
     "AgentPriority",
     "AgentStatus",
+    "AgentVerification",
     "KeySource",
     "McpAuth",
     "McpGrant",
@@ -31,6 +41,7 @@ __all__ = [
     "McpTransport",
     "ModelKey",
     "Persona",
+    "Plugin",
     "Skill",
     "SkillFile",
 ]

@@ -107,6 +107,15 @@ class McpServer(BaseModel):
     """
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="mcp_servers")
+    # The plugin that has brought it; null if a person has added it.
+    plugin = models.ForeignKey(
+        "agents.Plugin",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="servers",
+    )
     name = models.CharField(max_length=MAX_NAME_CHARACTERS, validators=[server_name_validator])
     transport = models.CharField(max_length=10, choices=McpTransport)
     command = models.CharField(max_length=MAX_COMMAND_CHARACTERS, blank=True)

@@ -9,7 +9,7 @@ from paca.accounts import audit
 from paca.agents import catalogue, encryption, toolbox
 from paca.agents.models import Agent
 from paca.agents.models.tags import normalize_tags
-from paca.agents.services import checks, mcp_servers, skills
+from paca.agents.services import checks, mcp_servers, plugins, skills
 from paca.common.errors import Conflict, Invalid, NotFound
 from paca.projects.models import Project, Role
 from paca.projects.services import members
@@ -183,6 +183,7 @@ def retire(agent: Agent, *, by: audit.HasActor | None) -> None:
     _store_keys(agent, "", "")
     # guard: mcp-secrets-go-with-their-agent
     mcp_servers.delete_all(agent, by=by)
+    plugins.forget(agent)
     columns = ("encrypted_key", "key_last4", "fallback_encrypted_key", "fallback_key_last4")
     agent.save(update_fields=["deleted_at", *columns, "updated_at"])
     audit.record("agent.retired", agent, by=by, project_id=agent.project_id)

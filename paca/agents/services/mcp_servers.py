@@ -12,7 +12,7 @@ from django.db import transaction
 from paca.accounts import audit
 from paca.agents import encryption, mcp_secrets
 from paca.agents.mcp_secrets import UNCHANGED
-from paca.agents.models import Agent, McpGrant, McpHealth, McpServer
+from paca.agents.models import Agent, McpGrant, McpHealth, McpServer, Plugin
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid
 from paca.engine.mcp.settings import McpServerSettings
@@ -45,15 +45,36 @@ class TooManyMcpServers(Conflict):
     code = "too_many_mcp_servers"
 
 
+# What a plugin says of the servers that it brings.
+OF_PLUGIN = ("transport", "command", "args", "url")
+
+
+def _of_plugin(server: McpServer) -> dict[str, Any]:
+    return {name: getattr(server, name) for name in OF_PLUGIN}
+
+
+class McpServerOfPlugin(Conflict):
+    """A plugin has brought this MCP server. Change the plugin, or take it from the agent."""
+
+    code = "mcp_server_of_plugin"
+
+
 @transaction.atomic
-def create(agent: Agent, *, name: str, by: audit.HasActor | None, **settings: Any) -> McpServer:
-    """Add an MCP server to an agent. ``settings`` are any of ``SETTINGS`` and ``SECRETS``.
+def create(
+    agent: Agent,
+    *,
+    name: str,
+    by: audit.HasActor | None,
+    plugin: Plugin | None = None,
+    **settings: Any,
+) -> McpServer:
+    """Add an MCP server to an agent, which ``plugin`` has brought. ``settings`` are any of ``SETTINGS`` and ``SECRETS``.
 
     Raises ``Invalid`` with the errors of each field, ``TooManyMcpServers``, and ``ConfigurationError`` if a secret
     cannot be encrypted with ENCRYPTION_KEY.
     """
     _lock(agent)
-    server = McpServer(agent=agent, name=name.strip())
+    server = McpServer(agent=agent, name=name.strip(), plugin=plugin)
     _store(server, settings)
     if agent.mcp_servers.count() >= MAX_SERVERS:
         raise TooManyMcpServers(
@@ -68,15 +89,24 @@ def create(agent: Agent, *, name: str, by: audit.HasActor | None, **settings: An
 
 
 @transaction.atomic
-def change(server: McpServer, *, by: audit.HasActor | None, **settings: Any) -> McpServer:
+def change(
+    server: McpServer, *, by: audit.HasActor | None, with_plugin: bool = False, **settings: Any
+) -> McpServer:
     """Change the given settings. The name stays, because conversations refer to it by the names of its tools.
 
     A value of ``***`` stays as it is stored, unless the server moves to another host or gets another command line:
     then secrets are typed again, and a sign-in and the decisions on its tools are forgotten.
 
-    Raises ``Invalid`` with the errors of each field, and ``ConfigurationError`` as ``create`` does.
+    ``with_plugin``: the plugin that has brought it has changed.
+
+    Raises ``Invalid`` with the errors of each field, ``McpServerOfPlugin`` for what its plugin says, and
+    ``ConfigurationError`` as ``create`` does.
     """
     before = McpServer.objects.get(pk=server.pk)
+    is_other = any(settings.get(name, old) != old for name, old in _of_plugin(before).items())
+    # guard: server-of-a-plugin-is-its-plugins
+    if server.plugin_id is not None and is_other and not with_plugin:
+        raise McpServerOfPlugin
     _store(server, settings)
     changed = sorted(
         [name for name in SETTINGS if getattr(before, name) != getattr(server, name)]
@@ -99,8 +129,13 @@ def change(server: McpServer, *, by: audit.HasActor | None, **settings: Any) -> 
 
 
 @transaction.atomic
-def delete(server: McpServer, *, by: audit.HasActor | None) -> None:
-    """Delete the server with its secrets, tools and sign-in. Running turns keep it until they end."""
+def delete(server: McpServer, *, by: audit.HasActor | None, with_plugin: bool = False) -> None:
+    """Delete the server with its secrets, tools and sign-in. Running turns keep it until they end.
+
+    Raises ``McpServerOfPlugin`` if a plugin has brought it, which does not go ``with_plugin``.
+    """
+    if server.plugin_id is not None and not with_plugin:
+        raise McpServerOfPlugin
     audit.record("mcp_server.deleted", server, by=by, **place_of(server))
     tell_pages(server)
     server.delete()
@@ -109,7 +144,7 @@ def delete(server: McpServer, *, by: audit.HasActor | None) -> None:
 def delete_all(agent: Agent, *, by: audit.HasActor | None) -> None:
     """Delete the servers of an agent that retires, with their secrets."""
     for server in agent.mcp_servers.all():
-        delete(server, by=by)
+        delete(server, by=by, with_plugin=True)
 
 
 def tell_pages(server: McpServer) -> None:

@@ -5,13 +5,7 @@ from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.chat_session import ChatSession
 from paca.conversations.models.check_ins import CheckIn, CheckInOutcome, CheckInRun, SkipReason
-from paca.conversations.models.conversation import (
-    COMMENTED_TYPES,
-    REPORTED_TYPES,
-    Conversation,
-    TriggerType,
-    Turn,
-)
+from paca.conversations.models.conversation import Conversation, Turn
 from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
 from paca.conversations.models.inbox import ControlCommand, PendingKind, PendingTrigger, Trigger
 from paca.conversations.models.log import Blob, Event
@@ -45,6 +39,11 @@ from paca.conversations.models.teams import (
     TeamTask,
 )
 from paca.conversations.models.traces import Trace, TracedCall
+from paca.conversations.models.trigger_types import (
+    COMMENTED_TYPES,
+    REPORTED_TYPES,
+    TriggerType,
+)
 from paca.conversations.models.workers import Worker
 
 __all__ = [

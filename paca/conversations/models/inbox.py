@@ -9,8 +9,9 @@ from django.db.models import Q
 
 from paca.agents.models import Agent
 from paca.common.models import BaseModel
-from paca.conversations.models.conversation import Conversation, TriggerType
+from paca.conversations.models.conversation import Conversation
 from paca.conversations.models.statuses import TRIGGER_MOVES, TriggerState, statuses_before
+from paca.conversations.models.trigger_types import TriggerType
 from paca.projects.models import Comment, Doc, Member, Task
 
 

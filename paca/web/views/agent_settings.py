@@ -21,7 +21,7 @@ from paca.engine.llm import registry as llm_registry
 from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
-from paca.web import check_in_rows, mcp_rows, page_urls, status_rows
+from paca.web import check_in_rows, mcp_rows, page_urls, plugin_rows, status_rows
 from paca.web.views import memory
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
@@ -43,6 +43,7 @@ SECTIONS = (
     ("status", "Status", "circle-dot"),
     ("personas", "Personas", "users"),
     ("skills", "Skills", "file-text"),
+    ("plugins", "Plugins", "box"),
     ("mcp-servers", "MCP servers", "plug"),
     ("check-ins", "Check-ins", "clock"),
     ("changes", "Changes", "history"),
@@ -124,6 +125,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         skill_templates=catalogue.skill_templates(),
         **check_in_rows.context(agent, may_read_docs=permissions.allows(member, "docs:read")),
         **status_rows.context(agent),
+        **plugin_rows.context(agent),
         **mcp_rows.context(agent),
         mcp_redirect=request.build_absolute_uri(reverse("mcp_sign_in")),
         may_run=permissions.allows(member, "conversations:write"),

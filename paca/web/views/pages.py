@@ -151,7 +151,9 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
         prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
         recent=conversations.find(member.project, agent=str(found.id), archived=False)[:PAGE_SIZE],
-        held=conversations.find(member.project, agent=str(found.id)).filter(held_work())[:PAGE_SIZE],
+        held=conversations.find(member.project, agent=str(found.id)).filter(held_work())[
+            :PAGE_SIZE
+        ],
         **_statistics(request, member, found),
     )
     return render(request, "web/agent.html", context)

@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from paca.agents.api import plugins
 from paca.agents.models import ModelKey
 from paca.conversations import budget_report
 from paca.projects import permissions
@@ -40,6 +41,7 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         open_sprints=[each for each in sprints if each.status != SprintStatus.COMPLETED],
         may_write_project=permissions.allows(member, "projects:write"),
         may_see_keys=permissions.allows(member, "agents:write"),
+        plugins=plugins.all_of(project),
         project_keys=ModelKey.objects.of_project(project),
         own_keys=ModelKey.objects.of_user(request.user),  # type: ignore[arg-type] # signed in
         may_delete_project=permissions.allows(member, "projects:delete"),
