@@ -716,7 +716,7 @@ def test_flag_of_the_conversation_switches_teams():
     assert Conversation.objects.get(pk=desk.lead.pk).leads_team
     ann = desk.spawn()
     assert role(ann.conversation) == "teammate"
-    Conversation.objects.filter(pk=ann.conversation_id).update(trigger_type="helper")
+    Conversation.objects.filter(pk=ann.conversation_id).update(trigger_type="helper", teams=True)
     assert role(ann.conversation) == ""
     services.set_flags(desk.lead, teams=False, by=desk.team.ada)
     assert role(desk.lead) == ""
