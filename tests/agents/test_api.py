@@ -39,7 +39,14 @@ ALL_FIELDS = {
         "hint": "Use the plans.",
     },
     "limits": {
-        **{"steps": 9, "tokens": 5000, "cost_usd": "1.50", "seconds": 60, "concurrent": 2},
+        **{
+            "steps": 9,
+            "tokens": 5000,
+            "cost_usd": "1.50",
+            "seconds": 60,
+            "concurrent": 2,
+            "helpers": 3,
+        },
         **{"turn_tokens": 2000, "turn_cost_usd": "0.50"},
         **{"day_tokens": 90_000, "day_cost_usd": "9.00"},
     },

@@ -89,6 +89,7 @@ def test_log_page_has_the_frames_of_the_stored_events(chat):
             "trigger": "chat_message",
             "comment_id": "",
             "effort": "",
+            "teammate": "",
         },
     }
 
