@@ -132,6 +132,7 @@ LEFT_OUT = {
     "tests/realtime/test_rate_limit.py": NO_DATABASE,
     "tests/realtime/test_relay_on_demand.py": NO_DATABASE,
     "tests/realtime/test_slow_readers.py": "measures what a web server keeps for a socket",
+    "tests/worker/test_background_looks.py": NO_DATABASE,
     "tests/worker/test_budget_pauses.py": SAME_QUERIES,
     "tests/worker/test_run_log.py": SAME_QUERIES,
     "tests/worker/test_run_traces.py": NO_DATABASE,
