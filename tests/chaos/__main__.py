@@ -18,6 +18,7 @@ UNTIMED = (
     *("R1", "R2", "R4", "R7", "TOOLS", "ANSWERS", "SUMMARY", "APPROVE", "FALLBACK", "BUDGET"),
     *("BACKGROUND", "MCP", "HELPERS"),
 )
+LONG = ("TEAM",)  # the short form leaves it out
 # These measure times: nothing runs beside them.
 TIMED = ("R3", "R5", "STOP", "RACE")
 SOAK = "SOAK"  # takes ten minutes: runs only if PART names it
@@ -27,16 +28,18 @@ def main() -> int:
     seed = os.environ.get("SEED") or str(random.randrange(10**6))
     testbeds = os.environ.get("ON") or " ".join(TESTBEDS)
     short = bool(os.environ.get("SHORT"))
-    parts = os.environ.get("PART") or " ".join(UNTIMED if short else UNTIMED + TIMED)
-    known = {*UNTIMED, *TIMED, SOAK}
+    parts = os.environ.get("PART") or " ".join(UNTIMED if short else UNTIMED + LONG + TIMED)
+    known = {*UNTIMED, *LONG, *TIMED, SOAK}
     if unknown := {*testbeds.split()} - {*TESTBEDS} | {*parts.split()} - known:
         print(f"there is no {', '.join(unknown)}: PART is of {sorted(known)}, ON of {TESTBEDS}")
         return 2
     print(f"SEED={seed}  ON='{testbeds}'  PART='{parts}'", flush=True)
     began = time.monotonic()
     chosen = parts.split()
-    codes = _run(testbeds.split(), seed, [part for part in chosen if part in UNTIMED], at_once=True)
-    timed = [part for part in chosen if part not in UNTIMED]
+    codes = _run(
+        testbeds.split(), seed, [part for part in chosen if part in UNTIMED + LONG], at_once=True
+    )
+    timed = [part for part in chosen if part not in UNTIMED + LONG]
     codes += _run(testbeds.split(), seed, timed, at_once=False)
     worst = max(map(abs, codes))  # -9: it was killed
     given = "SHORT=1 " if short else ""

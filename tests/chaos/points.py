@@ -27,6 +27,7 @@ from paca.conversations.services import (
     person_requests,
     thread_comments,
 )
+from paca.conversations.services.teams import board, members, messages, settling
 from paca.engine.mcp import tools as mcp_tools
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
@@ -208,6 +209,18 @@ HELPER_POINTS: dict[str, Point] = {
     "helpers-unreleased": Point(helpers, "release", "before"),
     "helpers-half-released": Point(helpers, "release", "after"),
 }
+# Points around the start of a teammate, the settling of its team, its claim of a task, and its report.
+TEAM_POINTS: dict[str, Point] = {
+    "teammate-unspawned": Point(members, "spawn", "before"),
+    "teammate-half-spawned": Point(members, "spawn", "after"),
+    "team-unsettled": Point(settling, "settle", "before"),
+    "team-half-settled": Point(settling, "_settle_one", "after"),
+    "team-settled": Point(settling, "settle", "after"),
+    "task-unclaimed": Point(board, "claim_next", "before"),
+    "task-half-claimed": Point(board, "claim_next", "after"),
+    "report-unstored": Point(messages, "deliver", "before"),
+    "report-half-stored": Point(messages, "deliver", "after"),
+}
 ALL_POINTS = (
     POINTS
     | WRITE_POINTS
@@ -222,6 +235,7 @@ ALL_POINTS = (
     | BACKGROUND_POINTS
     | MCP_POINTS
     | HELPER_POINTS
+    | TEAM_POINTS
 )
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

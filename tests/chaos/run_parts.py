@@ -32,6 +32,7 @@ MODULES = {
     "BACKGROUND": "background_work",
     "MCP": "mcp_calls",
     "HELPERS": "helping",
+    "TEAM": "teaming",
 }
 
 

@@ -12,6 +12,7 @@ from tests.chaos import (
     points,
     reaching_limits,
     switching,
+    teaming,
 )
 
 
@@ -30,5 +31,6 @@ def test_each_case_dies_at_a_known_point(short):
         found += background_work.cases(testbed, short=short)
         found += mcp_calls.cases(testbed, short=short)
         found += helping.cases(testbed, short=short)
+        found += teaming.cases(testbed, short=short)
         assert found
         assert set(found) <= points.ALL_POINTS.keys()

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from paca.conversations.models import Conversation, Teammate, TeamTask
 from paca.conversations.services.teams import board, messages, settling
+from paca.conversations.services.teams.settling import BUSY
 from paca.engine.teams.requests import MAX_TEAMMATES
 from paca.projects.models import Task
 from paca.projects.services import tasks
@@ -39,6 +40,8 @@ class Run:
 
     def __init__(self, desk: TeamDesk, seed: int) -> None:
         self.desk, self.random = desk, random.Random(seed)
+        # What the run before has left at work would take the agent's places.
+        Conversation.objects.filter(status__in=BUSY).update(status="stopped")
         desk.begin()
         self.done = desk.team.world.project.statuses.filter(category="done").first()
         for n in range(MAX_TEAMMATES):
