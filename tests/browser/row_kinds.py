@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 from paca import events
 from paca.agents.models import Agent
 from paca.conversations import full_outputs, services, store
-from paca.conversations.models import Trigger
+from paca.conversations.models import Conversation, Trigger
 from paca.projects.models import Member
 
 FULL_OUTPUT = "".join(f"line {n}\n" for n in range(50_000)).encode()
@@ -85,3 +85,11 @@ def long_output() -> UUID:
     )
     store.append(made, returned)
     return made
+
+
+def end_runs_of_nobody() -> UUID:
+    """End the conversations that a worker runs that does not exist: they take places of the agent."""
+    running = Conversation.objects.filter(lease_owner="nobody")
+    found = running.values_list("pk", flat=True)[0]
+    running.update(status="stopped", lease_owner="", lease_until=None)
+    return found

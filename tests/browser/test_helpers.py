@@ -44,3 +44,4 @@ def test_lanes_show_what_helpers_do_ask_for_approvals_and_stop_one(
     expect(lane.get_by_text("Stopping…")).to_be_visible()
     lane.get_by_role("link").click()
     expect(page).to_have_url(re.compile(helper_id))
+    made(product, "end_runs_of_nobody")

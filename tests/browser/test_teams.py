@@ -34,3 +34,4 @@ def test_lanes_show_who_works_who_is_idle_and_stop_one(
     expect(lanes.get_by_text("Stopping…")).to_be_visible()
     lanes.locator("li", has_text="ann").get_by_role("link").click()
     expect(page).to_have_url(re.compile("/conversations/"))
+    made(product, "end_runs_of_nobody")
