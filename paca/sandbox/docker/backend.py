@@ -186,7 +186,7 @@ class Docker:
                 await asyncio.sleep(0.05)
             if found is None:
                 return ExitCause(ExitKind.REMOVED)
-            out_of_memory = found.may_be_out_of_memory and await container_exit.was_out_of_memory(
+            out_of_memory = found.was_killed and await container_exit.was_out_of_memory(
                 self.engine, found
             )
         except DockerRefused as refusal:

@@ -53,8 +53,7 @@ class Container:
 
     ``starting``: created and not started. ``is_old``: created so long ago that, if it is not started yet,
     its worker must have died. ``volume``: the volume of its workspace. ``ended_at`` (seconds since 1970),
-    ``exit_code`` and ``error`` are set when it has ended. ``oom_killed``: the kernel has killed processes
-    in it for lack of memory at any time.
+    ``exit_code`` and ``error`` are set when it has ended.
     """
 
     id: str
@@ -65,13 +64,12 @@ class Container:
     volume: str = ""
     ended_at: float = 0.0
     exit_code: int | None = None
-    oom_killed: bool = False
     error: str = ""
 
     @property
-    def may_be_out_of_memory(self) -> bool:
-        """Whether the container may have ended for lack of memory; ``oom_killed`` alone proves nothing."""
-        return self.oom_killed and self.exit_code == KILLED
+    def was_killed(self) -> bool:
+        """Whether the container was killed, by the kernel for lack of memory or by somebody."""
+        return self.exit_code == KILLED
 
 
 def parse_container(inspected: dict[str, Any]) -> Container:
@@ -89,7 +87,6 @@ def parse_container(inspected: dict[str, Any]) -> Container:
         ),
         ended_at=parse_time(state["FinishedAt"]) if state["Status"] in ENDED_STATES else 0.0,
         exit_code=state["ExitCode"] if state["Status"] in ENDED_STATES else None,
-        oom_killed=bool(state.get("OOMKilled")),
         error=str(state.get("Error") or ""),
     )
 

@@ -13,15 +13,17 @@ REPORT_SECONDS = 1.0  # a container's streams end a moment before Docker reports
 LAST_LINES, LAST_CHARACTERS = 20, 2000
 DOCKER_FAILED = 128  # the exit code of a start that Docker itself failed; higher codes are signals
 OOM_EVENT_SECONDS = 1.0  # between the kernel's kill and the container's end
+LATE_EVENT_SECONDS = 0.5  # between the container's end and what Docker hears last
 
 
 async def was_out_of_memory(engine: DockerEngine, found: Container) -> bool:
     """Whether the container ended because it ran out of memory, from Docker's events.
 
-    The container's own mark is no proof: Docker sets it when any command was ever killed for its memory.
+    The container's own mark is no proof: Docker sets it when any command was ever killed for its memory. Nor is its
+    absence: Docker may hear of the lack of memory after it has heard of the end, so this waits for the event.
     Raises ``DockerRefused`` or ``SandboxUnreachable``.
     """
-    first, last = found.ended_at - OOM_EVENT_SECONDS, found.ended_at + 0.1
+    first, last = found.ended_at - OOM_EVENT_SECONDS, found.ended_at + LATE_EVENT_SECONDS
     interval = {"since": f"{first:.3f}", "until": f"{last:.3f}"}
     filters = {"container": found.id, "event": "oom"}
     return bool(await engine.call(lambda client: list(client.events(**interval, filters=filters))))
