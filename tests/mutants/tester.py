@@ -13,7 +13,14 @@ import pytest
 from tests.mutants.forking import CANNOT_TELL
 
 # A mutant may hang, and how a test fails interests nobody.
-FAIL_QUICKLY = ("-x", "--timeout=30", "--assert=plain", "-p", "tests.mutants.without_shrinking")
+FAIL_QUICKLY = (
+    *(
+        "-x",
+        "--timeout=30",
+        "--timeout-method=thread",
+    ),  # it ends also a loop that swallows exceptions
+    *("--assert=plain", "-p", "tests.mutants.without_shrinking"),
+)
 
 
 class Tester:
