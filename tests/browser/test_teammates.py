@@ -122,7 +122,7 @@ def hire(page: Page, project: str, model: ModelServer) -> None:
     page.get_by_role("radio").first.check()
     page.get_by_label("Name", exact=True).fill("Rosa")
     expect(page.get_by_label("Handle")).to_have_value("rosa")
-    page.get_by_label("Model").fill(MODEL)
+    page.locator("#model").fill(MODEL)
     page.get_by_text("Key, own server and role").click()
     page.get_by_label("API key").fill("sk-test-1234")
     page.get_by_label("Own base URL").fill(model.base_url)
