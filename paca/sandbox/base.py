@@ -3,10 +3,12 @@
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
 from paca.engine.workspace import SandboxWorkspace
+from paca.sandbox.egress.policy import EgressPolicy
 from paca.sandbox.exit_cause import ExitCause
 
 FILES_PER_MIB = 128
@@ -54,6 +56,8 @@ class SandboxSpec:
     conversation. ``read_files`` gives the files that a new sandbox gets below /skills, where no command can
     change them; None if it gets none. ``files``: those files, once a backend has read them. ``session``: the
     helper that uses the sandbox of this conversation beside others; empty for the conversation itself.
+    ``egress``: what it may reach over the network; None for no network. ``gate``: the folder with the socket of
+    its network gate, which a new sandbox gets; None without a network.
     """
 
     conversation_id: UUID
@@ -67,6 +71,8 @@ class SandboxSpec:
     read_files: ReadFiles | None = None
     files: tuple[SandboxFile, ...] = ()
     session: str = ""
+    egress: EgressPolicy | None = None
+    gate: Path | None = None
 
     @property
     def environment(self) -> dict[str, str]:

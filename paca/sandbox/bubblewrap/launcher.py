@@ -206,6 +206,7 @@ class Launcher:
             runner=self._runner,
             interpreter=self._interpreter,
             seccomp=filter_fd,
+            gate=spec.gate,
         )
 
     def _runner_command(
@@ -225,6 +226,7 @@ class Launcher:
             "git_name": spec.git_name,
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",
+            "has_gate": spec.gate is not None,
         }
         return [self._interpreter.program, *RUNNER_ARGUMENTS, json.dumps(settings)]
 

@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.docker import seccomp_profile, skill_files
 from paca.sandbox.exit_cause import KILLED
 from paca.sandbox.runner import HOME, TMP, UNATTENDED_SECONDS_KEY, WORKSPACE
+from paca.sandbox.runner.forward import GATE_FOLDER
 from paca.sandbox.runner_bundle import BUNDLE_ROOT, RUNNER_ARGUMENTS
 
 USER = 10001  # the user of the image, who owns its /workspace and so each new volume
@@ -192,6 +194,7 @@ def configuration(
             "Mounts": [
                 workspace_mount(volume, labels),
                 *([skill_files.volume_mount(labels)] if spec.read_files else []),
+                *([_gate_mount(spec.gate)] if spec.gate else []),
             ],
         },
     }
@@ -207,6 +210,11 @@ def workspace_mount(volume: str, labels: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def _gate_mount(folder: Path) -> dict[str, Any]:
+    """The mount of the folder with the socket of the network gate. Docker refuses a folder that its machine has not."""
+    return {"Type": "bind", "Source": str(folder), "Target": GATE_FOLDER, "ReadOnly": True}
+
+
 def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -> str:
     return json.dumps(
         {
@@ -219,6 +227,7 @@ def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",
             "shared_user": True,
+            "has_gate": spec.gate is not None,
         }
     )
 

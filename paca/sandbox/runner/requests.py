@@ -14,6 +14,7 @@ from paca.sandbox.runner.command_line import argv_of, encode_all
 from paca.sandbox.runner.disk_usage import CountedUsage, QuotaUsage
 from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.files import WorkspaceFiles
+from paca.sandbox.runner.forward import ENVIRONMENT, Forward
 from paca.sandbox.runner.memory_usage import MemoryUsage
 from paca.sandbox.runner.output import CallOutput
 from paca.sandbox.runner.pipe_output import PipeOutput
@@ -43,6 +44,16 @@ FORM_FIELDS = ("encoding", "line_ends", "changed")
 CANNOT_START = "The sandbox could not start this command: {}"
 
 
+def _open_forward(poll: select.epoll, settings: dict[str, Any]) -> Forward | None:
+    """The way to the network gate; None if this sandbox has no network."""
+    if not settings.get("has_gate"):
+        return None
+    try:
+        return Forward(poll)
+    except OSError:  # commands then find no proxy, and no other way out
+        return None
+
+
 class RequestHandler:
     """Carries out requests on the calls and files of this sandbox.
 
@@ -58,7 +69,9 @@ class RequestHandler:
         disk_fd: int | None = settings.get("disk_fd")
         protect_runner(pinned=not settings["cgroup"], counted=disk_fd is None)
         self._settings = settings
-        self._environment = encode_all(environment(settings))
+        self._forward = _open_forward(poll, settings)
+        proxies = {} if self._forward is None else ENVIRONMENT
+        self._environment = encode_all({**environment(settings), **proxies})
         self._null: int = settings["null"]
         self._send_update = send_update
         self._files = WorkspaceFiles(WORKSPACE)
@@ -130,6 +143,8 @@ class RequestHandler:
             self._calls.read_output(fd)
         elif self._pipes.owns(fd):
             self._pipes.handle(fd)
+        elif self._forward is not None and self._forward.owns(fd):
+            self._forward.handle(fd)
 
     def tick(self, now: float) -> float:
         """Do what is due. Gives the seconds until something is due again."""

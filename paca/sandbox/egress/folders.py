@@ -1,0 +1,85 @@
+"""The files by which workers and the gate process know of each other: one folder for each conversation.
+
+``policy.json`` is written by the worker. ``booked.jsonl`` is written by the gate and read by workers. The folder
+``inside`` is mounted read-only into the sandbox and holds the socket of the gate.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from uuid import UUID
+
+from paca.sandbox.egress.policy import CLOSED, EgressPolicy
+
+ROOT = "egress"
+SOCKET_NAME = "gate"
+
+
+class GateFolder:
+    """The folder of one conversation below ``root``."""
+
+    def __init__(self, root: Path, conversation_id: UUID) -> None:
+        self.path = root / str(conversation_id)
+        self.conversation_id = conversation_id
+
+    @property
+    def policy(self) -> Path:
+        """The file with the policy."""
+        return self.path / "policy.json"
+
+    @property
+    def booked(self) -> Path:
+        """The file with one line for the begin and one for the end of each connection."""
+        return self.path / "booked.jsonl"
+
+    @property
+    def inside(self) -> Path:
+        """The folder that the sandbox sees. Others than its owner get to it by that mount only."""
+        return self.path / "inside"
+
+    @property
+    def socket(self) -> Path:
+        """The socket of the gate."""
+        return self.inside / SOCKET_NAME
+
+    def create(self) -> None:
+        """Make the folders. Raises ``OSError``."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.mkdir(exist_ok=True, mode=0o700)
+        self.inside.mkdir(exist_ok=True)
+        self.inside.chmod(0o755)  # the user inside is another one
+
+    def write_policy(self, policy: EgressPolicy) -> bool:
+        """Replace the policy; False if it is the same already. Raises ``OSError``."""
+        text = policy.to_json()
+        with suppress(OSError):
+            if self.policy.read_text(encoding="utf-8") == text:
+                return False
+        unfinished = self.policy.with_suffix(f".{os.urandom(4).hex()}")
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.rename(self.policy)
+        return True
+
+    def read_policy(self) -> EgressPolicy:
+        """The policy; a missing or damaged one is closed."""
+        try:
+            return EgressPolicy.from_json(self.policy.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            # guard: egress-a-damaged-policy-is-closed
+            return CLOSED
+
+    def remove(self) -> None:
+        """Remove the folder, and with it the gate of the conversation."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def list_folders(root: Path) -> Iterator[GateFolder]:
+    """The folders of all conversations that have a gate."""
+    with suppress(FileNotFoundError):
+        for path in root.iterdir():
+            with suppress(ValueError):
+                yield GateFolder(root, UUID(path.name))

@@ -1,0 +1,149 @@
+"""What a worker does with gates: opens one for a conversation, finds or starts the process, and removes them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from uuid import UUID
+
+import paca
+from paca.common import clock
+from paca.engine.workspace import SandboxUnavailable
+from paca.sandbox.egress import process
+from paca.sandbox.egress.folders import ROOT, GateFolder, list_folders
+from paca.sandbox.egress.policy import CLOSED, EgressPolicy
+
+START_SECONDS = 15.0
+ASK_SECONDS = 5.0
+RETRY_SECONDS, START_AGAIN_SECONDS = 0.05, 3.0
+# Isolated, so that nothing but this code is loaded, and without an environment, which holds the keys.
+BOOT_CODE = (
+    "import sys;sys.path.insert(0,sys.argv.pop(1));"
+    "import paca.sandbox.egress.process as p;p.main(sys.argv[1:])"
+)
+NOT_STARTED = (
+    "The network of this sandbox cannot be opened: its gate does not start. The file {} says why. "
+    "Without a network the agent works when its setting is network: none."
+)
+
+
+class Gates:
+    """The gates of this machine, below the data folder."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.root = data_dir.resolve() / "run" / ROOT
+        self._version = version()
+        self._checked_version = False
+        self._starting = asyncio.Lock()
+
+    def folder(self, conversation_id: UUID) -> GateFolder:
+        """The folder of a conversation's gate, which may not exist."""
+        return GateFolder(self.root, conversation_id)
+
+    async def open(self, conversation_id: UUID, policy: EgressPolicy) -> Path:
+        """Open the gate of a conversation, or set the policy of the open one; gives the folder for its sandbox.
+
+        Raises ``SandboxUnavailable`` if the gate does not start: a sandbox that should have a network is not
+        started with another one.
+        """
+        folder = self.folder(conversation_id)
+        try:
+            await asyncio.to_thread(_prepare, folder, policy)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"The network of this sandbox cannot be opened: {error}."
+            ) from error
+        await self._ensure_process()
+        return folder.inside
+
+    async def close(self, conversation_id: UUID) -> None:
+        """Cut all connections of a conversation. Its bookings stay until ``remove``."""
+        folder = self.folder(conversation_id)
+        if folder.path.is_dir():
+            with suppress(OSError):
+                await asyncio.to_thread(folder.write_policy, CLOSED)
+            with suppress(OSError, TimeoutError):
+                await self._ask(process.LOOK)
+
+    def list_open(self) -> list[GateFolder]:
+        """The folders of all gates of this machine."""
+        return list(list_folders(self.root))
+
+    async def _ensure_process(self) -> None:
+        """Find the process, or start it. Raises ``SandboxUnavailable``."""
+        async with self._starting:
+            give_up_at, start_at = clock.monotonic() + START_SECONDS, 0.0
+            while True:
+                with suppress(OSError, TimeoutError):
+                    if await self._find_process():
+                        return
+                now = clock.monotonic()
+                if now > give_up_at:
+                    raise SandboxUnavailable(NOT_STARTED.format(self.root / "log"))
+                if now >= start_at:
+                    await asyncio.to_thread(self._start)
+                    start_at = now + START_AGAIN_SECONDS
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _find_process(self) -> bool:
+        """Whether the process answers. One of another version is ended, once: an older worker may run beside this."""
+        found = await self._ask(process.LOOK)
+        if found == self._version or self._checked_version:
+            return True
+        self._checked_version = True
+        await self._ask(process.END)
+        return False
+
+    async def _ask(self, line: bytes) -> str:
+        """The version of the process. Raises ``OSError`` or ``TimeoutError`` if there is none."""
+        async with asyncio.timeout(ASK_SECONDS):
+            reader, writer = await connect(self.root / process.CONTROL)
+            try:
+                writer.write(line + b"\n")
+                answer = (await reader.readline()).decode("ascii").strip()
+            finally:
+                writer.close()
+        if not answer:
+            raise ConnectionResetError
+        return answer
+
+    def _start(self) -> None:
+        with (self.root / "log").open("ab") as log:
+            subprocess.run(  # noqa: S603 - the code above, with the Python of this process
+                [
+                    *(sys.executable, "-I", "-c", BOOT_CODE),
+                    *(str(Path(paca.__file__).parent.parent), str(self.root), self._version),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={"PATH": "/usr/bin:/bin", "LC_CTYPE": "C.UTF-8"},
+                check=False,
+            )
+
+
+async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to a socket at the path. Raises ``OSError``."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)
+
+
+def version() -> str:
+    """A digest of the code of the gate."""
+    whole = hashlib.sha256()
+    for source in sorted(Path(process.__file__).parent.glob("*.py")):
+        whole.update(source.read_bytes())
+    return whole.hexdigest()[:16]
+
+
+def _prepare(folder: GateFolder, policy: EgressPolicy) -> None:
+    folder.create()
+    folder.write_policy(policy)

@@ -1,0 +1,164 @@
+"""The gate process of one machine: listens on a socket for each conversation that has a gate.
+
+Workers start it when one is needed. It outlives them, because sandboxes and the transfers in them do, and ends when no
+conversation has a gate for a while. A lock keeps a second one away; all it knows is in files, so the next one goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+from uuid import UUID
+
+from paca.sandbox.egress import request_head
+from paca.sandbox.egress.booking import Booking
+from paca.sandbox.egress.folders import GateFolder, list_folders
+from paca.sandbox.egress.gate import Gate
+
+logger = logging.getLogger(__name__)
+LOCK, CONTROL = "lock", "control"
+LOOK_SECONDS = 1.0
+UNUSED_SECONDS = 60.0
+MAX_LINE = 64
+LOOK, END = b"look", b"end"
+OPEN_FILES = 65_536
+
+
+class GateProcess:
+    """The gates of the conversations below ``root``."""
+
+    def __init__(self, root: Path, version: str) -> None:
+        self._root = root
+        self._version = version
+        self._gates: dict[UUID, tuple[Gate, asyncio.AbstractServer]] = {}
+        self._ending = asyncio.Event()
+        self._looking = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Serve until no conversation has had a gate for ``UNUSED_SECONDS``, or a worker asks it to end."""
+        await self._look()
+        control = await listen(self._root / CONTROL, self._control)
+        try:
+            unused = 0.0
+            while unused < UNUSED_SECONDS and self._root.is_dir():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self._ending.wait()
+                        return
+                await self._look()
+                unused = 0.0 if self._gates else unused + LOOK_SECONDS
+        finally:
+            (self._root / CONTROL).unlink(missing_ok=True)
+            control.close()
+
+    async def _look(self) -> None:
+        """Open the gates of new conversations, close those of removed ones, and enforce the policies of now."""
+        async with self._looking:
+            folders = {folder.conversation_id: folder for folder in list_folders(self._root)}
+            for conversation_id in self._gates.keys() - folders.keys():
+                gate, server = self._gates.pop(conversation_id)
+                server.close()
+                gate.enforce()
+            for conversation_id, folder in folders.items():
+                try:
+                    await self._open(folder)
+                except OSError as error:  # the folder is being made or removed
+                    fields = {"conversation": str(conversation_id), "reason": str(error)}
+                    logger.info("gate cannot be opened now", extra=fields)
+            for gate, _ in self._gates.values():
+                gate.enforce()
+
+    async def _open(self, folder: GateFolder) -> None:
+        if folder.conversation_id in self._gates and folder.socket.exists():
+            return
+        if not folder.policy.exists():
+            return
+        gate = Gate(folder.read_policy, Booking(folder.booked))
+        server = await listen(folder.socket, gate.serve, limit=request_head.MAX_HEAD_BYTES)
+        folder.socket.chmod(
+            0o666
+        )  # the user inside is another one; only its sandbox sees the socket
+        self._gates[folder.conversation_id] = gate, server
+
+    async def _control(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a worker with this version, once every folder that is there now has its gate."""
+        with suppress(OSError, ValueError):
+            line = (await reader.readline()).strip()
+            if line == END:
+                self._ending.set()
+            else:
+                await self._look()
+            writer.write(f"{self._version}\n".encode("ascii"))
+            await writer.drain()
+        writer.close()
+
+
+async def listen(
+    path: Path, serve: asyncio.streams._ClientConnectedCallback, *, limit: int = MAX_LINE
+) -> asyncio.AbstractServer:
+    """A server on a socket at the path, which replaces the one of an earlier process. Raises ``OSError``."""
+    listener = _bind(path)
+    try:
+        return await asyncio.start_unix_server(serve, sock=listener, limit=limit, backlog=128)
+    except OSError:
+        listener.close()
+        raise
+
+
+def _bind(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # A path may be longer than the address of a socket.
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/{path.name}")
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.close(folder)
+    return listener
+
+
+def main(arguments: list[str]) -> None:
+    """Run the gate process. ``arguments``: the folder of the gates, and the version of this code."""
+    root, version = Path(arguments[0]), arguments[1]
+    if os.fork():  # the worker waits for this one, and is no parent of the other
+        os._exit(0)
+    os.setsid()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    os.umask(0o077)
+    os.chdir("/")
+    _raise_file_limit()
+    logging.basicConfig(level=logging.INFO)
+    lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # another worker was faster
+        return
+    asyncio.run(_run(root, version))
+
+
+async def _run(root: Path, version: str) -> None:
+    await GateProcess(root, version).run()
+
+
+def _raise_file_limit() -> None:
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,306 @@
+"""The gate of sandboxes refuses every way around its list of hosts, and lets the usual clients through."""
+
+import pytest
+
+from paca.sandbox.egress import names, request_head
+from paca.sandbox.egress.decision import Allowed, Denied, decide
+from paca.sandbox.egress.policy import (
+    PRESETS,
+    EgressPolicy,
+    Network,
+    host_problem,
+    hosts_of,
+    narrower,
+)
+from paca.sandbox.egress.reasons import SENTENCES, Reason, sentence
+from paca.sandbox.egress.request_head import MalformedRequest
+
+POLICY = EgressPolicy(Network.RESTRICTED, ("pypi.org", "*.example.org", "xn--bcher-kva.example"))
+
+
+def ask(head: str | bytes, policy: EgressPolicy = POLICY) -> Allowed | Denied:
+    data = head if isinstance(head, bytes) else head.encode("latin-1")
+    try:
+        return decide(request_head.parse(data), policy)
+    except MalformedRequest:
+        return Denied(Reason.MALFORMED)
+
+
+def connect(target: str, *headers: str) -> str:
+    return "\r\n".join([f"CONNECT {target} HTTP/1.1", *headers]) + "\r\n\r\n"
+
+
+def get(target: str, host: str | None = None, *headers: str, method: str = "GET") -> str:
+    named = [] if host is None else [f"Host: {host}"]
+    return "\r\n".join([f"{method} {target} HTTP/1.1", *named, *headers]) + "\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "host", "port"),
+    [
+        (connect("pypi.org:443"), "pypi.org", 443),
+        (connect("PyPI.org:443", "Host: pypi.org:443"), "pypi.org", 443),
+        (
+            connect("pypi.org:443", "Host: pypi.org", "Proxy-Connection: keep-alive"),
+            "pypi.org",
+            443,
+        ),
+        (connect("pypi.org:443").replace("1.1", "1.0"), "pypi.org", 443),
+        (connect("a.b.example.org:443"), "a.b.example.org", 443),
+        (connect("xn--bcher-kva.example:443"), "xn--bcher-kva.example", 443),
+        (get("http://pypi.org/simple/", "pypi.org"), "pypi.org", 80),
+        (get("http://pypi.org:80/simple/?a=b", "pypi.org:80"), "pypi.org", 80),
+        (get("HTTP://pypi.org", "PYPI.org", method="HEAD"), "pypi.org", 80),
+        (get("http://pypi.org/", "pypi.org", "Content-Length: 0"), "pypi.org", 80),
+    ],
+)
+def test_requests_of_usual_clients_are_allowed(head, host, port):
+    found = ask(head)
+    assert isinstance(found, Allowed)
+    assert (found.host, found.port, found.is_tunnel) == (host, port, port == 443)
+
+
+ATTACKS = {
+    "a host that is not listed": (connect("evil.example:443"), Reason.NOT_LISTED),
+    "a host that ends like a listed one": (connect("notpypi.org:443"), Reason.NOT_LISTED),
+    "a host that begins like a listed one": (connect("pypi.org.evil.com:443"), Reason.NOT_LISTED),
+    "the host of a wildcard itself": (connect("example.org:443"), Reason.NOT_LISTED),
+    "a wildcard without its dot": (connect("evilexample.org:443"), Reason.NOT_LISTED),
+    "a port for mail": (connect("pypi.org:25"), Reason.PORT),
+    "a tunnel to the port of http": (connect("pypi.org:80"), Reason.PORT),
+    "a tunnel to ssh": (connect("pypi.org:22"), Reason.PORT),
+    "port zero": (connect("pypi.org:0"), Reason.PORT),
+    "a port that wraps around": (connect("pypi.org:65979"), Reason.PORT),
+    "a port that is no number": (connect("pypi.org:443x"), Reason.MALFORMED),
+    "a tunnel without a port": (connect("pypi.org"), Reason.MALFORMED),
+    "a tunnel to an address": (connect("93.184.216.34:443"), Reason.ADDRESS),
+    "a tunnel to this machine": (connect("127.0.0.1:443"), Reason.ADDRESS),
+    "metadata by its address": (connect("169.254.169.254:443"), Reason.ADDRESS),
+    "plain metadata": (get("http://169.254.169.254/latest/", "169.254.169.254"), Reason.ADDRESS),
+    "metadata by its name": (connect("metadata.google.internal:443"), Reason.NAME),
+    "an address of IPv6": (connect("[::1]:443"), Reason.ADDRESS),
+    "a mapped address": (connect("[::ffff:169.254.169.254]:443"), Reason.ADDRESS),
+    "an address with a zone": (connect("[fe80::1%25eth0]:443"), Reason.MALFORMED),
+    "an address of IPv6 without brackets": (connect("::1:443"), Reason.MALFORMED),
+    "an address as one number": (connect("2130706433:443"), Reason.ADDRESS),
+    "a hexadecimal address": (connect("0x7f000001:443"), Reason.ADDRESS),
+    "a hexadecimal address in parts": (connect("0x7f.0x0.0x0.0x1:443"), Reason.ADDRESS),
+    "an octal address": (connect("0177.0.0.1:443"), Reason.ADDRESS),
+    "a short address": (connect("127.1:443"), Reason.ADDRESS),
+    "an address with a dot at its end": (connect("127.0.0.1.:443"), Reason.ADDRESS),
+    "this machine by its name": (connect("localhost:443"), Reason.NAME),
+    "a neighbour by its short name": (get("http://postgres/", "postgres"), Reason.NAME),
+    "a name below localhost": (connect("pypi.org.localhost:443"), Reason.NAME),
+    "a dot at the end": (connect("pypi.org.:443"), Reason.NAME),
+    "two dots": (connect("pypi..org:443"), Reason.NAME),
+    "an underscore": (connect("a_b.example.org:443"), Reason.NAME),
+    "a label that is too long": (connect(f"{'a' * 64}.example.org:443"), Reason.NAME),
+    "a name that is too long": (connect(f"{'a.' * 125}example.org:443"), Reason.NAME),
+    "a hyphen at the begin": (connect("-a.example.org:443"), Reason.NAME),
+    "a NUL in the name": (connect("pypi.org\0.example.org:443"), Reason.MALFORMED),
+    "a letter beyond ASCII": (connect("pypi.org\xe9:443"), Reason.MALFORMED),
+    "an encoded dot": (connect("pypi%2eorg:443"), Reason.NAME),
+    "a user before a tunnel's host": (connect("pypi.org:443@evil.example:443"), Reason.MALFORMED),
+    "a user before the host": (get("http://pypi.org@evil.example/", "pypi.org"), Reason.MALFORMED),
+    "a password before the host": (get("http://u:p@pypi.org/", "pypi.org"), Reason.MALFORMED),
+    "a backslash before the host": (
+        get("http://evil.example\\@pypi.org/", "pypi.org"),
+        Reason.MALFORMED,
+    ),
+    "a fragment in the address": (
+        get("http://pypi.org#@evil.example/", "pypi.org"),
+        Reason.MALFORMED,
+    ),
+    "another Host than the address": (get("http://pypi.org/", "evil.example"), Reason.HOST_DIFFERS),
+    "another address than the Host": (get("http://evil.example/", "pypi.org"), Reason.HOST_DIFFERS),
+    "no Host": (get("http://pypi.org/"), Reason.HOST_DIFFERS),
+    "an empty Host": (get("http://pypi.org/", ""), Reason.HOST_DIFFERS),
+    "Host with another port": (get("http://pypi.org/", "pypi.org:8080"), Reason.HOST_DIFFERS),
+    "Host with a user": (get("http://pypi.org/", "pypi.org@evil.example"), Reason.HOST_DIFFERS),
+    "two Hosts": (get("http://pypi.org/", "pypi.org", "Host: evil.example"), Reason.MALFORMED),
+    "a tunnel with another Host": (connect("pypi.org:443", "Host: evil.com"), Reason.HOST_DIFFERS),
+    "another port by http": (get("http://pypi.org:8080/", "pypi.org:8080"), Reason.PORT),
+    "the port of TLS by http": (get("http://pypi.org:443/", "pypi.org:443"), Reason.PORT),
+    "https without a tunnel": (get("https://pypi.org/", "pypi.org"), Reason.SCHEME),
+    "another scheme": (get("ftp://pypi.org/", "pypi.org"), Reason.SCHEME),
+    "an address of a file": (get("file:///etc/passwd", "pypi.org"), Reason.MALFORMED),
+    "no proxy request": (get("/etc/passwd", "pypi.org"), Reason.MALFORMED),
+    "a star": (get("*", "pypi.org", method="OPTIONS"), Reason.MALFORMED),
+    "a method that writes": (get("http://pypi.org/", "pypi.org", method="POST"), Reason.METHOD),
+    "a method of WebDAV": (get("http://pypi.org/", "pypi.org", method="PROPFIND"), Reason.METHOD),
+    "a body of GET": (get("http://pypi.org/", "pypi.org", "Content-Length: 9"), Reason.METHOD),
+    "chunks": (get("http://pypi.org/", "pypi.org", "Transfer-Encoding: chunked"), Reason.METHOD),
+    "two lengths": (
+        get("http://pypi.org/", "pypi.org", "Content-Length: 0", "Content-Length: 9"),
+        Reason.MALFORMED,
+    ),
+    "a body of a tunnel": (connect("pypi.org:443", "Content-Length: 9"), Reason.MALFORMED),
+    "a line end in the address": (get("http://pypi.org/\r\nX: y", "pypi.org"), Reason.MALFORMED),
+    "a bare line feed": (get("http://pypi.org/", "pypi.org\nHost: evil.example"), Reason.MALFORMED),
+    "a bare carriage return": (get("http://pypi.org/", "pypi.org\rX: y"), Reason.MALFORMED),
+    "a NUL in a header": (get("http://pypi.org/", "pypi.org", "A: b\0c"), Reason.MALFORMED),
+    "a space before the colon": (
+        get("http://pypi.org/", None, "Host : pypi.org"),
+        Reason.MALFORMED,
+    ),
+    "a continued line": (get("http://pypi.org/", "pypi.org", " evil.example"), Reason.MALFORMED),
+    "a tab in the request line": ("GET\thttp://pypi.org/ HTTP/1.1\r\n\r\n", Reason.MALFORMED),
+    "a small method": (connect("pypi.org:443").replace("CONNECT", "connect"), Reason.MALFORMED),
+    "version 2": ("PRI * HTTP/2.0\r\n\r\n", Reason.MALFORMED),
+    "version 0.9": ("GET http://pypi.org/\r\n\r\n", Reason.MALFORMED),
+    "no line at all": ("\r\n\r\n", Reason.MALFORMED),
+    "TLS to the proxy itself": (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", Reason.MALFORMED),
+    "SOCKS to the proxy": (b"\x05\x01\x00\r\n\r\n", Reason.MALFORMED),
+    "very many headers": (get("http://pypi.org/", "pypi.org", *["A: b"] * 64), Reason.MALFORMED),
+    "a header without end": (
+        get("http://pypi.org/", "pypi.org", f"A: {'b' * (17 << 10)}"),
+        Reason.MALFORMED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks_are_refused_with_their_reason(name):
+    head, reason = ATTACKS[name]
+    found = ask(head)
+    assert isinstance(found, Denied)
+    assert found.reason is reason
+
+
+def test_there_are_more_attacks_than_forty():
+    assert len(ATTACKS) >= 60
+
+
+def test_a_closed_policy_allows_nothing_whatever_its_list_says():
+    closed = EgressPolicy(Network.NONE, ("pypi.org",))
+    found = ask(connect("pypi.org:443"), closed)
+    assert isinstance(found, Denied)
+    assert found.reason is Reason.CLOSED
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_open_policy_allows_names_that_are_not_listed_and_nothing_else(name):
+    head, reason = ATTACKS[name]
+    found = ask(head, EgressPolicy(Network.OPEN))
+    if reason is Reason.NOT_LISTED:
+        assert isinstance(found, Allowed)
+    else:
+        assert isinstance(found, Denied)
+        assert found.reason is reason
+
+
+def test_the_head_for_the_server_is_written_anew_without_what_concerns_the_proxy():
+    sent = ask(
+        get(
+            "http://pypi.org/a?b",
+            "pypi.org:80",
+            *("Connection: close, X-Secret", "X-Secret: 1", "Upgrade: h2c", "HTTP2-Settings: x"),
+            *("Proxy-Authorization: Basic eA==", "X-Forwarded-Host: evil.example", "Accept: */*"),
+        )
+    )
+    assert isinstance(sent, Allowed)
+    lines = sent.head.decode().split("\r\n")
+    assert lines == [
+        "GET /a?b HTTP/1.1",
+        "Host: pypi.org",
+        "Connection: close",
+        "accept: */*",
+        "",
+        "",
+    ]
+
+
+def test_a_query_without_a_path_is_sent_with_one():
+    sent = ask(get("http://pypi.org?a=b", "pypi.org"))
+    assert isinstance(sent, Allowed)
+    assert sent.head.startswith(b"GET /?a=b HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason])
+def test_every_reason_is_one_line_with_a_next_step(reason):
+    text = sentence(reason, "evil.example\r\nX: y\xe9", 25)
+    assert reason in SENTENCES
+    assert text.isascii()
+    assert text.isprintable()
+    assert text.count(".") >= 2
+
+
+# --- policies -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["pypi.org", "*.example.org", "xn--bcher-kva.example", "a-b.c1.de"]
+)
+def test_names_and_wildcards_may_be_listed(text):
+    assert host_problem(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("*", "*.org", "*pypi.org", "a.*.org", "**.pypi.org", ".pypi.org", "pypi.org.", "", "org"),
+        *(
+            "https://pypi.org",
+            "pypi.org/simple",
+            "pypi.org:443",
+            "u@pypi.org",
+            "127.0.0.1",
+            "[::1]",
+        ),
+        *(
+            "PYPI.org",
+            "bücher.example",
+            "localhost",
+            "db.internal",
+            "a b.org",
+            "pypi.org\n",
+            "1.2.3",
+        ),
+    ],
+)
+def test_anything_else_is_refused_with_a_reason(text):
+    assert host_problem(text) != ""
+
+
+def test_presets_hold_hosts_that_may_be_listed():
+    assert [host for hosts in PRESETS.values() for host in hosts if host_problem(host)] == []
+
+
+def test_hosts_of_presets_and_own_ones_count_once():
+    assert hosts_of(("python", "gone"), ("a.example", "pypi.org")) == (
+        *PRESETS["python"],
+        "a.example",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ceiling", "found"),
+    [
+        ("open", "none", "none"),
+        ("open", "restricted", "restricted"),
+        ("none", "open", "none"),
+        ("restricted", "open", "restricted"),
+        ("open", "open", "open"),
+    ],
+)
+def test_an_agent_never_gets_more_than_its_project_allows(wanted, ceiling, found):
+    assert narrower(wanted, ceiling) == found
+
+
+def test_a_policy_is_read_as_it_was_written():
+    assert EgressPolicy.from_json(POLICY.to_json()) == POLICY
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", "null", '{"network": "all"}', POLICY.to_json().replace('"pypi.org"', "7")],
+)
+def test_damaged_policies_are_errors(text):
+    with pytest.raises(ValueError, match="."):
+        EgressPolicy.from_json(text)
+
+
+def test_a_wildcard_means_names_below_it_only():
+    assert names.matches("a.example.org", "*.example.org")
+    assert not names.matches("example.org", "*.example.org")
+    assert not names.matches("aexample.org", "*.example.org")

@@ -1,0 +1,99 @@
+"""The gate process is started when it is needed, outlives its worker, and goes on after a kill."""
+
+import os
+import signal
+import uuid
+from pathlib import Path
+
+import pytest
+
+from paca.sandbox.egress import gates, process
+from paca.sandbox.egress.booking import read_lines
+from paca.sandbox.egress.folders import GateFolder
+from paca.sandbox.egress.gates import Gates
+from paca.sandbox.egress.policy import EgressPolicy, Network
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.anyio
+POLICY = EgressPolicy(Network.RESTRICTED, ("pypi.org",))
+CONNECT = b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n"
+
+
+async def ask(folder: GateFolder) -> bytes:
+    reader, writer = await gates.connect(folder.socket)
+    writer.write(CONNECT)
+    try:
+        return await reader.read(-1)
+    finally:
+        writer.close()
+
+
+def pid_of(root: Path) -> int:
+    """The process that holds the lock of the gates."""
+    inode = (root / process.LOCK).stat().st_ino
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+            return int(words[4])
+    return 0
+
+
+@pytest.fixture
+def opened(tmp_path):
+    made = Gates(tmp_path)
+    yield made
+    if pid := pid_of(made.root):
+        os.kill(pid, signal.SIGKILL)
+
+
+async def test_the_process_serves_each_conversation_by_its_own_policy(opened):
+    first, second = uuid.uuid4(), uuid.uuid4()
+    inside = await opened.open(first, POLICY)
+    await opened.open(second, EgressPolicy(Network.NONE))
+    assert inside == opened.folder(first).inside
+    assert b"X-Paca-Refused: not_listed" in await ask(opened.folder(first))
+    assert b"X-Paca-Refused: closed" in await ask(opened.folder(second))
+    await opened.close(first)
+    assert b"X-Paca-Refused: closed" in await ask(opened.folder(first))
+    assert [line.host for line in read_lines(opened.folder(first).booked, 0)[0]] == [
+        "evil.example"
+    ] * 2
+
+
+async def test_another_worker_uses_the_process_and_a_killed_one_is_replaced(opened, tmp_path):
+    conversation_id = uuid.uuid4()
+    await opened.open(conversation_id, POLICY)
+    pid = pid_of(opened.root)
+    other = Gates(tmp_path)
+    await other.open(conversation_id, POLICY)
+    assert pid_of(opened.root) == pid
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: not pid_of(opened.root))
+    await other.open(uuid.uuid4(), POLICY)
+    assert pid_of(opened.root) not in (0, pid)
+    assert b"not_listed" in await ask(opened.folder(conversation_id))
+    assert len(read_lines(opened.folder(conversation_id).booked, 0)[0]) == 1
+
+
+async def test_a_process_of_another_version_is_replaced_once(opened, tmp_path):
+    await opened.open(uuid.uuid4(), POLICY)
+    pid = pid_of(opened.root)
+    newer = Gates(tmp_path)
+    newer._version = "newer"
+    await newer.open(uuid.uuid4(), POLICY)
+    assert pid_of(opened.root) not in (0, pid)
+
+
+async def test_the_process_holds_no_secret_of_its_worker(opened, monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "canary-of-the-worker")
+    await opened.open(uuid.uuid4(), POLICY)
+    environment = Path("/proc", str(pid_of(opened.root)), "environ").read_bytes()
+    assert b"canary" not in environment
+
+
+async def test_a_removed_folder_closes_its_gate(opened):
+    conversation_id = uuid.uuid4()
+    await opened.open(conversation_id, POLICY)
+    opened.folder(conversation_id).remove()
+    await opened._ask(process.LOOK)
+    assert opened.list_open() == []
