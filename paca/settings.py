@@ -11,6 +11,7 @@ from paca.common import csp, logs, trusted_proxies
 from paca.common.request_body import MAX_BODY_BYTES
 from paca.keep_settings import *  # noqa: F403
 from paca.model_settings import *  # noqa: F403
+from paca.network_settings import *  # noqa: F403
 from paca.schema_settings import *  # noqa: F403
 from paca.telemetry_settings import *  # noqa: F403
 

@@ -289,6 +289,7 @@ def test_env_module_is_imported_by_the_settings_only():
         "paca/agent_settings.py",
         "paca/keep_settings.py",
         "paca/model_settings.py",
+        "paca/network_settings.py",
         "paca/telemetry_settings.py",
     }
 

@@ -17,6 +17,7 @@ SETTINGS = (
     "paca/keep_settings.py",
     "paca/telemetry_settings.py",
     "paca/model_settings.py",
+    "paca/network_settings.py",
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paca.agents import mcp_reading, plugin_reading, prompts
+from paca.agents import mcp_reading, network, plugin_reading, prompts
 from paca.agents.models import Agent
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
@@ -92,6 +92,7 @@ def preview(
         skills=skills,
         persona=prompts.read_persona(agent.persona),
         memory=format_memory(memory, window=window),
+        network=network.describe(network.policy_of(agent, agent.project)),
     )
     parts = [ContextPart(part.name, part.text) for part in assembled]
     toolbox = make_toolbox(

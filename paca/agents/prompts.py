@@ -12,7 +12,12 @@ from paca.agents.models import Agent, Persona, Skill, SkillFile
 from paca.agents.plugin_catalogue import PluginContent
 from paca.common.prepared_queries import Parameter, Select
 from paca.engine.context import trigger_prompts
-from paca.engine.context.prompt import AgentIdentity, PromptPart, assemble_system_prompt
+from paca.engine.context.prompt import (
+    WITHOUT_NETWORK,
+    AgentIdentity,
+    PromptPart,
+    assemble_system_prompt,
+)
 from paca.engine.context.skills import SkillSummary
 
 READ_SKILL = "read_skill"
@@ -26,11 +31,12 @@ def assemble(
     skills: Sequence[SkillSummary],
     memory: str = "",
     persona: str = "",
+    network: str = WITHOUT_NETWORK,
 ) -> tuple[PromptPart, ...]:
     """The parts of the agent's system prompt in a conversation that was started by ``trigger_type``.
 
     ``project`` is the project's name, ``skills`` are those of ``read_skills``, ``memory`` is the part with what was
-    noted in earlier conversations.
+    noted in earlier conversations, ``network`` says what its sandbox reaches.
     """
     own = agent.prompt_of(trigger_type)
     if agent.tools is not None and READ_SKILL not in agent.tools:
@@ -43,6 +49,7 @@ def assemble(
         skills=skills,
         persona=persona,
         memory=memory,
+        network=network,
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
+from paca.common.network_policy import EgressPolicy
 from paca.engine.workspace import SandboxWorkspace
-from paca.sandbox.egress.policy import EgressPolicy
 from paca.sandbox.exit_cause import ExitCause
 
 FILES_PER_MIB = 128

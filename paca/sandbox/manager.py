@@ -7,7 +7,7 @@ import copy
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
 from paca.sandbox.docker.engine import PREFIX, DockerEngine
 from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
+from paca.sandbox.egress.gates import Gates
 from paca.sandbox.exit_cause import ExitCause
 
 logger = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ class SandboxManager:
             ),
         }
         self.backends: Sequence[Backend] = [available[name] for name in BACKEND_NAMES[kind]]
+        self.gates = Gates(data_dir)
         self.fallback_reason = ""  # why the better backend is installed but not used
         self._chosen: Backend | None = None
         self._probed: set[str] = set()
@@ -163,6 +165,16 @@ class SandboxManager:
         Raises ``SandboxUnavailable``, ``SandboxUnreachable`` or ``Superseded``, as ``Backend.open`` does.
         """
         return await (await self.choose_backend(spec.files_backend)).open(spec, epoch=epoch)
+
+    async def with_gate(self, spec: SandboxSpec) -> SandboxSpec:
+        """The spec with the gate of its network, which is opened or gets the policy of now; closed without a network.
+
+        Raises ``SandboxUnavailable`` if the gate does not start.
+        """
+        if spec.egress is None:
+            await self.gates.close(spec.conversation_id)
+            return replace(spec, gate=None)
+        return replace(spec, gate=await self.gates.open(spec.conversation_id, spec.egress))
 
     # --- sweeping ---------------------------------------------------------------------------------
 

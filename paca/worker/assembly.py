@@ -13,9 +13,10 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import plugin_reading, prompts
+from paca.agents import network, plugin_reading, prompts
 from paca.agents.models import Agent
 from paca.agents.toolbox import installed_tools
+from paca.common.network_policy import CLOSED, Network
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import budgets, event_log, memory_lists, sandbox_queries
 from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
@@ -102,7 +103,8 @@ _CONVERSATION_COLUMNS = _columns(
     ),
     *("read_only", "parent_id", "parent_call", "allowance", "helper_kind"),
 )
-_PROJECT_COLUMNS = _columns(Project, "id", "name", "memory", *PROJECT_COLUMNS)
+NETWORK_COLUMNS = ("network", "network_presets", "network_hosts")
+_PROJECT_COLUMNS = _columns(Project, "id", "name", "memory", *NETWORK_COLUMNS, *PROJECT_COLUMNS)
 _SANDBOX_COLUMNS = _columns(
     Sandbox, "id", "conversation_id", "backend", "boot_id", "state", "volume"
 )
@@ -116,7 +118,7 @@ _AGENT_COLUMNS = _columns(
     *("system_prompt", "task_assigned_prompt", "comment_mention_prompt"),
     *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
     *("sandbox_memory_mib", "sandbox_cpus"),
-    *("sandbox_life",),
+    *("sandbox_life", "sandbox_network"),
     *AGENT_COLUMNS,
     "approval",
     "tracing",
@@ -182,7 +184,7 @@ def assemble_turn(
         cached = CachedHistory()  # the database is an older copy of what this worker has seen
     if conversation.parent_id is not None:
         sandbox = sandbox_queries.of_conversation(conversation.parent_id).first()
-    spec = _sandbox_spec(conversation, agent, sandbox)
+    spec = _sandbox_spec(conversation, agent, rows.project, sandbox)
     plugins = plugin_reading.contents_of(agent.pk)
     plugin_reading.apply_settings(agent, plugins)
     skills = prompts.read_skills(agent.pk, plugins)
@@ -249,6 +251,7 @@ def _profile(
                 skills=skills,
                 persona=prompts.read_persona(agent.persona),
                 memory=format_memory(memory, window=window),
+                network=network.describe(spec.egress or CLOSED),
             )
         ),
         limits=limits_of(agent, rows.project, budgets.family_of(rows.conversation)),
@@ -283,7 +286,10 @@ def default_sandbox_spec() -> SandboxSpec:
     return SandboxSpec(NO_CONVERSATION, limits)
 
 
-def _sandbox_spec(conversation: Conversation, agent: Agent, row: Sandbox | None) -> SandboxSpec:
+def _sandbox_spec(
+    conversation: Conversation, agent: Agent, project: Project, row: Sandbox | None
+) -> SandboxSpec:
+    policy = network.policy_of(agent, project)
     limits = SandboxLimits(
         memory_mib=agent.sandbox_memory_mib or settings.SANDBOX_MEMORY_MIB,
         cpus=float(agent.sandbox_cpus or settings.SANDBOX_CPUS),
@@ -298,4 +304,5 @@ def _sandbox_spec(conversation: Conversation, agent: Agent, row: Sandbox | None)
         reset_files=row is not None and row.state == SandboxState.FILES_TO_DELETE,
         volume=row.volume if row else "",
         session=conversation.pk.hex if conversation.parent_id else "",
+        egress=None if policy.network is Network.NONE else policy,
     )

@@ -6,10 +6,10 @@ import ipaddress
 import ssl
 from pathlib import Path
 
+from paca.common.network_policy import EgressPolicy, Network
 from paca.sandbox.egress import addresses, booking, request_head
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.gate import Gate
-from paca.sandbox.egress.policy import EgressPolicy, Network
 from paca.sandbox.egress.relay import Stream
 
 PUBLIC = "93.184.216.34"

@@ -20,7 +20,7 @@ from paca.agents.api.serializers import (
     ConnectionCheckSerializer,
     to_api_fields,
 )
-from paca.agents.models import AgentCategory
+from paca.agents.models import Agent, AgentCategory
 from paca.common.api import keyset
 from paca.common.api.preconditions import require_unchanged
 from paca.common.api.throttling import RequestsPerMinute
@@ -79,6 +79,7 @@ class AgentList(ProjectView):
     def post(self, request: Request) -> Response:
         """Make an agent. It becomes a member of the project."""
         given = AgentInput.read(request)
+        require_may_open_network(self, given)
         role = projects.get_role(self.project, given.pop("role_id"))
         self.require_may_grant(role)
         with _api_field_names():
@@ -100,6 +101,7 @@ class AgentDetail(ProjectView):
     def patch(self, request: Request, agent_id: UUID) -> Response:
         """Change the given fields of an agent."""
         given: dict[str, Any] = AgentInput.read(request, partial=True)
+        require_may_open_network(self, given)
         with transaction.atomic(), _api_field_names():
             agent = selectors.get(self.project, agent_id, for_update=True)
             require_unchanged(request, agent, present=lambda: AgentSerializer(agent).data)
@@ -117,6 +119,13 @@ class AgentDetail(ProjectView):
             agent = selectors.get(self.project, agent_id, for_update=True)
             agents.retire(agent, by=self.member)
         return self.no_content()
+
+
+def require_may_open_network(view: ProjectView, given: dict[str, Any]) -> None:
+    """Raises ``NotAllowed`` if an agent gets all public hosts from somebody who may not change the project."""
+    # guard: egress-open-by-admins-of-the-project
+    if given.get("sandbox_network") == Agent.SandboxNetwork.OPEN:
+        view.require_permission("projects:write")
 
 
 class ConnectionChecksPerMinute(RequestsPerMinute):

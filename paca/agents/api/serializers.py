@@ -69,11 +69,12 @@ class LimitsSerializer(serializers.Serializer[Any]):
 
 
 class SandboxSerializer(serializers.Serializer[Any]):
-    """The sandbox of its commands, which has no network. Null is the server's default."""
+    """The sandbox of its commands. Null is the server's default; the project says how wide its network is at most."""
 
     memory_mib = serializers.IntegerField(source="sandbox_memory_mib", allow_null=True)
     cpus = serializers.FloatField(source="sandbox_cpus", allow_null=True)
     life = serializers.CharField(source="sandbox_life")
+    network = serializers.CharField(source="sandbox_network")
 
 
 class GitSerializer(serializers.Serializer[Any]):
@@ -241,6 +242,13 @@ class SandboxInput(InputSerializer):
         required=False,
         help_text="What happens to running processes when the sandbox is unused for a while: "
         "ephemeral ends them, persistent pauses them first. Files are kept either way.",
+    )
+    network = serializers.ChoiceField(
+        source="sandbox_network",
+        choices=Agent.SandboxNetwork.choices,
+        required=False,
+        help_text="none, restricted (the hosts that the project lists) or open (all public hosts; this needs the "
+        "permission projects:write). The project's own setting is the most that it gets.",
     )
 
 

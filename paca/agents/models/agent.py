@@ -28,6 +28,7 @@ from paca.agents.models.choices import (
     AgentStatus,
     AgentVerification,
     SandboxLife,
+    SandboxNetwork,
 )
 from paca.agents.models.tags import TagsField, check_tags
 from paca.common.models import BaseModel
@@ -52,6 +53,7 @@ class Agent(BaseModel):
 
     Status = AgentStatus
     SandboxLife = SandboxLife
+    SandboxNetwork = SandboxNetwork
     Approval = AgentApproval
     Verification = AgentVerification
     Category = AgentCategory
@@ -231,6 +233,14 @@ class Agent(BaseModel):
         choices=SandboxLife.choices,
         default=SandboxLife.EPHEMERAL,
         help_text="Its files are kept until the conversation or its files are deleted.",
+    )
+
+    sandbox_network = models.CharField(
+        max_length=10,
+        choices=SandboxNetwork.choices,
+        default=SandboxNetwork.RESTRICTED,
+        db_default=SandboxNetwork.RESTRICTED,
+        help_text="The network of its sandbox, as far as its project allows one.",
     )
 
     # With a default of the database: processes of an earlier version do not know the column.

@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from paca.agents.models.agent_fields import MIN_COST_USD
-from paca.agents.models.choices import AgentCategory, AgentPriority
+from paca.agents.models.choices import AgentCategory, AgentPriority, SandboxNetwork
 from paca.projects.models import MemoryPolicy
 
 CONSTRAINTS = [
@@ -44,6 +44,9 @@ CONSTRAINTS = [
     models.CheckConstraint(
         name="agent_sandbox_is_ephemeral_or_persistent",
         condition=Q(sandbox_life__in=["ephemeral", "persistent"]),
+    ),
+    models.CheckConstraint(
+        name="agent_network_is_known", condition=Q(sandbox_network__in=SandboxNetwork.values)
     ),
     models.CheckConstraint(
         name="agent_approval_is_known", condition=Q(approval__in=["auto", "unsafe", "all"])

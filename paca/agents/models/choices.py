@@ -10,6 +10,14 @@ class SandboxLife(models.TextChoices):
     PERSISTENT = "persistent", "Persistent: its processes are paused, and end later"
 
 
+class SandboxNetwork(models.TextChoices):
+    """The network of an agent's sandbox. Its project says how wide it is at most."""
+
+    NONE = "none", "No network"
+    RESTRICTED = "restricted", "The hosts that the project lists"
+    OPEN = "open", "All public hosts"
+
+
 class AgentApproval(models.TextChoices):
     """Which of an agent's tool calls wait for a person."""
 

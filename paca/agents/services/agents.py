@@ -57,6 +57,7 @@ SETTINGS = frozenset(
         "sandbox_memory_mib",
         "sandbox_cpus",
         "sandbox_life",
+        "sandbox_network",
         "approval",
         "tracing",
         "plan_mode",

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from paca.engine.context.skills import SkillSummary, format_always_on, format_index
 from paca.engine.context.trigger_prompts import fill_placeholders
 
+WITHOUT_NETWORK = "without a network"
 RULES = """\
 How you work here:
-- You work in your own sandbox: a Linux machine without a network, with the files of this \
+- You work in your own sandbox: a Linux machine {network}, with the files of this \
 conversation in /workspace. Use the tools to look and to act; do not guess what you can check.
 - You are a member of this project. The tools on tasks, comments and docs act in your name and with your role: people see at once what you write there, and what your role does not allow is refused.
 - Do what was asked, and no more. Before something that cannot be undone, say what you are about to do.
@@ -45,11 +46,12 @@ def assemble_system_prompt(
     skills: Sequence[SkillSummary] = (),
     persona: str = "",
     memory: str = "",
+    network: str = WITHOUT_NETWORK,
 ) -> tuple[PromptPart, ...]:
     """The parts of the system prompt in their fixed order, without empty ones.
 
     ``system`` is the agent's own prompt, ``trigger`` that of the conversation's trigger type, ``skills``
-    are the enabled ones in the order of their names. ``persona`` says how it presents itself. ``memory`` comes last: it changes more often than the rest, and
+    are the enabled ones in the order of their names. ``persona`` says how it presents itself, ``network`` what its sandbox reaches. ``memory`` comes last: it changes more often than the rest, and
     what stands before it stays cached.
     """
     introduction = (
@@ -63,7 +65,7 @@ def assemble_system_prompt(
         PromptPart("persona", fill_placeholders(persona.strip())),
         PromptPart("skills", format_always_on(skills)),
         PromptPart("skill_index", format_index(skills)),
-        PromptPart("rules", RULES),
+        PromptPart("rules", RULES.replace("{network}", network)),
         PromptPart("trigger", fill_placeholders(trigger.strip())),
         PromptPart("memory", memory),
     )

@@ -6,7 +6,8 @@ from typing import Any
 from rest_framework import serializers
 
 from paca.common.api.serializers import InputSerializer
-from paca.projects.models import Member, MemoryPolicy, Project, Role, Workspace
+from paca.common.network_policy import MAX_HOSTS
+from paca.projects.models import Member, MemoryPolicy, Project, ProjectNetwork, Role, Workspace
 
 # More than this version of Paca knows: a role may also hold permissions of another version.
 MAX_PERMISSIONS = 100
@@ -69,6 +70,9 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "time_zone",
             "private_mcp_servers",
             "memory",
+            "network",
+            "network_presets",
+            "network_hosts",
             "limits",
             "created_at",
             "updated_at",
@@ -96,6 +100,23 @@ class ProjectInput(InputSerializer):
         required=False,
         help_text="What becomes of what its agents note about the project: off, ask (a person decides) or on.",
     )
+    network = serializers.ChoiceField(
+        choices=ProjectNetwork.choices,
+        required=False,
+        help_text="The widest network of its agents' sandboxes: none, restricted (listed hosts only) or open.",
+    )
+    network_presets = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        max_length=MAX_HOSTS,
+        help_text="Groups of hosts that sandboxes may reach: python, npm, debian, ubuntu, rust, go, github.",
+    )
+    network_hosts = serializers.ListField(
+        child=serializers.CharField(max_length=255),
+        required=False,
+        max_length=MAX_HOSTS,
+        help_text="More hosts that sandboxes may reach, such as pypi.org or *.example.org.",
+    )
     limits = ProjectLimitsInput(source="*", required=False)
 
 
@@ -106,6 +127,9 @@ class NewProjectInput(ProjectInput):
     time_zone = None  # type: ignore[assignment]
     private_mcp_servers = None  # type: ignore[assignment]
     memory = None  # type: ignore[assignment]
+    network = None  # type: ignore[assignment]
+    network_presets = None  # type: ignore[assignment]
+    network_hosts = None  # type: ignore[assignment]
     workspace_id = serializers.UUIDField(required=False)
 
 

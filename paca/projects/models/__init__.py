@@ -7,6 +7,7 @@ from paca.projects.models.doc import Doc, DocFolder, DocVersion
 from paca.projects.models.invitation import Invitation
 from paca.projects.models.keyed_write import KeyedWrite
 from paca.projects.models.member import Member, Role
+from paca.projects.models.network import ProjectNetwork
 from paca.projects.models.notification import Notification, NotificationKind
 from paca.projects.models.project import MemoryPolicy, Project
 from paca.projects.models.search_entry import SearchEntry, SearchKind
@@ -35,6 +36,7 @@ __all__ = [
     "NotificationKind",
     "Priority",
     "Project",
+    "ProjectNetwork",
     "Role",
     "SearchEntry",
     "SearchKind",

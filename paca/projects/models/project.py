@@ -14,6 +14,7 @@ from django.db import models
 from paca.accounts.models import User
 from paca.common import time_zones
 from paca.common.models import BaseModel
+from paca.projects.models.network import ProjectNetwork, check_hosts, check_presets
 from paca.projects.models.workspace import Workspace
 
 MIN_COST_USD = Decimal("0.01")
@@ -79,6 +80,28 @@ class Project(BaseModel):
         db_default=MemoryPolicy.ASK,
         help_text="What becomes of what its agents note about the project: off, ask (a person decides) or on.",
     )
+    # What a sandbox may reach is decided by people: an agent could be misled into sending out what it reads.
+    network = models.CharField(
+        max_length=10,
+        choices=ProjectNetwork.choices,
+        default=ProjectNetwork.NONE,
+        db_default=ProjectNetwork.NONE,
+        help_text="The widest network of its agents' sandboxes: none, restricted (listed hosts) or open.",
+    )
+    network_presets = models.JSONField(
+        default=list,
+        blank=True,
+        db_default=[],
+        validators=[check_presets],
+        help_text="Groups of hosts that sandboxes may reach, such as python and npm.",
+    )
+    network_hosts = models.JSONField(
+        default=list,
+        blank=True,
+        db_default=[],
+        validators=[check_hosts],
+        help_text="More hosts that sandboxes may reach, such as pypi.org or *.example.org.",
+    )
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,
         blank=True,
@@ -116,6 +139,10 @@ class Project(BaseModel):
             models.CheckConstraint(
                 name="project_memory_policy_is_known",
                 condition=models.Q(memory__in=MemoryPolicy.values),
+            ),
+            models.CheckConstraint(
+                name="project_network_is_known",
+                condition=models.Q(network__in=ProjectNetwork.values),
             ),
             models.CheckConstraint(
                 name="project_budgets_are_positive",

@@ -28,6 +28,9 @@ CHANGEABLE = (
     "time_zone",
     "private_mcp_servers",
     "memory",
+    "network",
+    "network_presets",
+    "network_hosts",
     "limit_month_tokens",
     "limit_month_cost_usd",
 )
@@ -89,7 +92,7 @@ def derive_prefix(workspace: Workspace, name: str) -> str:
 
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change any of ``CHANGEABLE``: texts, the time zone, private MCP servers, what is remembered, the limits of a month.
+    """Change any of ``CHANGEABLE``: texts, the time zone, private MCP servers, what is remembered, the network, the limits of a month.
 
     Keys in texts written before a change of the prefix keep the former one. Raises ``Invalid`` if the
     name or the prefix is taken or not valid.

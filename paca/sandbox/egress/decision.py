@@ -6,8 +6,8 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from paca.sandbox.egress.names import is_host_name
-from paca.sandbox.egress.policy import EgressPolicy
+from paca.common.host_names import is_host_name
+from paca.common.network_policy import EgressPolicy
 from paca.sandbox.egress.reasons import Reason
 from paca.sandbox.egress.request_head import Request
 

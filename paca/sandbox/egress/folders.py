@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from paca.sandbox.egress.policy import CLOSED, EgressPolicy
+from paca.common.network_policy import CLOSED, EgressPolicy
 
 ROOT = "egress"
 SOCKET_NAME = "gate"

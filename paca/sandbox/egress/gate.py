@@ -7,11 +7,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from paca.common.network_policy import EgressPolicy
 from paca.engine.llm.address_check import Address, AllowedServers
 from paca.sandbox.egress import addresses, client_hello, reasons, request_head
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.decision import Allowed, Denied, decide
-from paca.sandbox.egress.policy import EgressPolicy
 from paca.sandbox.egress.reasons import Reason
 from paca.sandbox.egress.relay import Cut, Relay, Stream
 from paca.sandbox.egress.request_head import MalformedRequest, Request

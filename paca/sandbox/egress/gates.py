@@ -12,11 +12,12 @@ from pathlib import Path
 from uuid import UUID
 
 import paca
-from paca.common import clock
+from paca.common import clock, host_names, network_policy
+from paca.common.network_policy import CLOSED, EgressPolicy
+from paca.engine.llm import address_check
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.egress import process
 from paca.sandbox.egress.folders import ROOT, GateFolder, list_folders
-from paca.sandbox.egress.policy import CLOSED, EgressPolicy
 
 START_SECONDS = 15.0
 ASK_SECONDS = 5.0
@@ -139,7 +140,8 @@ async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
 def version() -> str:
     """A digest of the code of the gate."""
     whole = hashlib.sha256()
-    for source in sorted(Path(process.__file__).parent.glob("*.py")):
+    rules = [Path(str(module.__file__)) for module in (host_names, network_policy, address_check)]
+    for source in [*sorted(Path(process.__file__).parent.glob("*.py")), *rules]:
         whole.update(source.read_bytes())
     return whole.hexdigest()[:16]
 

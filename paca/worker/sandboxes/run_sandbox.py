@@ -240,6 +240,7 @@ class RunSandbox:
         began = clock.monotonic()
         if self._warm_pool is not None and name == "docker" and not self._known_boot_id:
             await self._use_warm_pool(self._warm_pool)
+        self._spec = await self._manager.with_gate(self._spec)
         sandbox = await backend.open(
             self._spec, epoch=self._log.lease.epoch, may_replace=self._has_lease
         )

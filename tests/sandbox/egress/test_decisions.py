@@ -2,9 +2,8 @@
 
 import pytest
 
-from paca.sandbox.egress import names, request_head
-from paca.sandbox.egress.decision import Allowed, Denied, decide
-from paca.sandbox.egress.policy import (
+from paca.common import host_names as names
+from paca.common.network_policy import (
     PRESETS,
     EgressPolicy,
     Network,
@@ -12,6 +11,8 @@ from paca.sandbox.egress.policy import (
     hosts_of,
     narrower,
 )
+from paca.sandbox.egress import request_head
+from paca.sandbox.egress.decision import Allowed, Denied, decide
 from paca.sandbox.egress.reasons import SENTENCES, Reason, sentence
 from paca.sandbox.egress.request_head import MalformedRequest
 

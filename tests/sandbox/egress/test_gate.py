@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from paca.common.network_policy import EgressPolicy, Network
 from paca.engine.llm.address_check import AllowedServers
 from paca.sandbox.egress import addresses, booking, client_hello, gate
 from paca.sandbox.egress.booking import Booking
-from paca.sandbox.egress.policy import EgressPolicy, Network
 from paca.sandbox.egress.reasons import Reason
 from tests.support.egress import PUBLIC, EgressWorld, hello
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from paca.common.network_policy import EgressPolicy, Network
 from paca.sandbox.egress import gates, process
 from paca.sandbox.egress.booking import read_lines
 from paca.sandbox.egress.folders import GateFolder
 from paca.sandbox.egress.gates import Gates
-from paca.sandbox.egress.policy import EgressPolicy, Network
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio

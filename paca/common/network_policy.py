@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from paca.sandbox.egress.names import ANY_HOST, is_pattern, matches
+from paca.common.host_names import ANY_HOST, is_pattern, matches
 
 MAX_HOSTS = 200
 

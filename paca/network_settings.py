@@ -1,0 +1,23 @@
+"""The settings of the network of sandboxes, which ``settings.py`` takes over. Each has its unit in its name."""
+
+from paca import env
+
+__all__ = ["PRIVATE_PACKAGE_SERVERS", "SANDBOX_NETWORK_MIB", "SANDBOX_NETWORK_REQUESTS"]
+
+PRIVATE_PACKAGE_SERVERS = env.comma_separated(
+    "PRIVATE_PACKAGE_SERVERS",
+    meaning="Servers in private networks that sandboxes may reach by their name if their project lists it, as "
+    "host:port or host:*, comma separated, such as a mirror of packages. Never those of link-local addresses.",
+)
+SANDBOX_NETWORK_MIB = env.integer(
+    "SANDBOX_NETWORK_MIB",
+    4096,
+    at_least=1,
+    meaning="What the sandbox of one conversation may transfer, both ways together.",
+)
+SANDBOX_NETWORK_REQUESTS = env.integer(
+    "SANDBOX_NETWORK_REQUESTS",
+    20_000,
+    at_least=1,
+    meaning="Connections that the sandbox of one conversation may make, refused ones included.",
+)
