@@ -1,14 +1,21 @@
 """Commands in a sandbox reach allowed hosts through the gate, and nothing without it."""
 
 import asyncio
+import os
+import signal
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from paca.sandbox.base import Sandbox, SandboxSpec
+from paca.sandbox.egress.booking import read_lines
+from paca.sandbox.manager import SandboxManager
 from tests.sandbox.conftest import PARAMETERS, SandboxHandle
+from tests.sandbox.egress.test_gates import pid_of
 from tests.support.egress import POLICY, EgressWorld
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 FETCH = """python3 - <<'E'
@@ -85,3 +92,27 @@ async def test_a_sandbox_without_a_network_has_no_proxy(open_sandbox):
     found = await handle.bash("env | grep -i proxy; ls /run/paca 2>&1; echo done")
     assert "3128" not in found.output
     assert "No such file" in found.output
+
+
+async def test_a_sandbox_of_the_manager_has_the_network_of_now(tmp_path, anyio_backend):
+    """With the gate process that workers use: a policy holds at once, and a killed gate is started again."""
+    manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="tests")
+    spec = await manager.with_gate(SandboxSpec(uuid.uuid4(), egress=POLICY))
+    sandbox = await (await manager.choose_backend()).open(spec, epoch=1)
+    try:
+        handle = SandboxHandle(sandbox, spec)
+        fetch = FETCH.format("evil.example")
+        assert "not on the list of hosts" in (await handle.bash(fetch)).output
+        await manager.with_gate(replace(spec, egress=None))
+        assert "This sandbox has no network" in (await handle.bash(fetch)).output
+        os.kill(pid_of(manager.gates.root), signal.SIGKILL)
+        await until(lambda: not pid_of(manager.gates.root))
+        assert "run the command again" in (await handle.bash(fetch)).output
+        await manager.with_gate(spec)
+        assert "not on the list of hosts" in (await handle.bash(fetch)).output
+        booked = read_lines(manager.gates.folder(spec.conversation_id).booked, 0)[0]
+        assert [line.reason for line in booked] == ["not_listed", "closed", "not_listed"]
+    finally:
+        await sandbox.end(keep_files=False)
+        if pid := pid_of(manager.gates.root):
+            os.kill(pid, signal.SIGKILL)
