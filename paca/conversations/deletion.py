@@ -10,7 +10,13 @@ from paca.accounts import audit
 from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.common.errors import Conflict, NotFound
-from paca.conversations import full_outputs, sandbox_lifecycle, sandbox_queries, services
+from paca.conversations import (
+    full_outputs,
+    network_use,
+    sandbox_lifecycle,
+    sandbox_queries,
+    services,
+)
 from paca.conversations.models import (
     BackgroundCommand,
     Blob,
@@ -80,6 +86,7 @@ def _erase(current: Conversation, *, by: Member | None) -> None:
     MemoryEntry.objects.filter(conversation=current).update(conversation=None)
     Teammate.objects.filter(Q(lead=current) | Q(conversation=current)).delete()
     TeamTask.objects.filter(lead=current).delete()
+    network_use.forget(current.pk)
     _delete_log(current)
     traces.delete_all(current)
     tool_access.forget(current.pk)

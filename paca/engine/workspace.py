@@ -41,7 +41,8 @@ class CommandOutcome:
     output in the workspace. Bytes that are not UTF-8 are replaced, NUL is shown as ␀.
     ``cause`` is empty, or timed_out, cancelled, out_of_memory, disk_full, too_many_processes.
     ``living``: processes that the command started and that go on after its end. ``killed``: those that
-    were ended with it, without the command itself. Both name a limited number.
+    were ended with it, without the command itself. Both name a limited number. ``refused``: what the network gate
+    refused meanwhile, each with the next step.
     """
 
     exit_code: int | None
@@ -52,6 +53,7 @@ class CommandOutcome:
     cause: str = ""
     living: tuple[ProcessInfo, ...] = ()
     killed: tuple[ProcessInfo, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

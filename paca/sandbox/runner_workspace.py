@@ -3,6 +3,7 @@
 from base64 import b64decode, b64encode
 from collections.abc import Collection
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from paca.engine.workspace import (
@@ -18,6 +19,7 @@ from paca.engine.workspace import (
     WorkspaceError,
 )
 from paca.sandbox.base import WorkspaceUsage
+from paca.sandbox.egress.refusals import Refusals
 from paca.sandbox.runner_answers import MISFIT, parse, parse_outcome
 from paca.sandbox.runner_client import Attachment
 from paca.sandbox.runner_pipe import RunnerPipe
@@ -26,10 +28,14 @@ from paca.sandbox.runner_pipe import RunnerPipe
 class RunnerWorkspace:
     """The ``SandboxWorkspace`` of one attachment. Methods raise the errors that ``Attachment.request`` does.
 
-    ``environment``: variables for every command, in addition to those that the runner sets.
+    ``environment``: variables for every command, in addition to those that the runner sets. ``gate``: the folder of
+    the network gate, if the sandbox has a network.
     """
 
-    def __init__(self, attachment: Attachment, environment: dict[str, str]) -> None:
+    def __init__(
+        self, attachment: Attachment, environment: dict[str, str], gate: Path | None = None
+    ) -> None:
+        self._refusals = Refusals(gate)
         self._attachment = attachment
         self._environment = environment
 
@@ -53,18 +59,20 @@ class RunnerWorkspace:
         await self._attachment.wait_until_lost()
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
+        mark = self._refusals.mark()
         outcome = await self._attachment.request_outcome(
             "run", command.call_id, on_output, **self._fields(command)
         )
-        return parse_outcome(outcome)
+        return self._refusals.add_to(parse_outcome(outcome), mark)
 
     async def run_for(
         self, seconds: float, command: Command, on_output: OnOutput | None = None
     ) -> CommandOutcome | None:
+        mark = self._refusals.mark()
         outcome = await self._attachment.request_outcome_within(
             seconds, "run", command.call_id, on_output, **self._fields(command)
         )
-        return None if outcome is None else parse_outcome(outcome)
+        return None if outcome is None else self._refusals.add_to(parse_outcome(outcome), mark)
 
     def _fields(self, command: Command) -> dict[str, Any]:
         return {

@@ -33,6 +33,7 @@ from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.memory_reviewer import MemoryReviewer
 from paca.worker.sandboxes import availability, sweeper
+from paca.worker.sandboxes.network_gates import GateKeeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
 from paca.worker.telemetry import TelemetryExporter
@@ -127,6 +128,11 @@ class Worker:
                     background_watch.watch_repeatedly(
                         self._database, self._resources.sandbox_manager, self._draining
                     )
+                ),
+                group.create_task(
+                    GateKeeper(
+                        self._resources.sandbox_manager.gates, self._database
+                    ).keep_repeatedly(self._draining)
                 ),
                 group.create_task(self._warm_models()),
                 group.create_task(

@@ -10,6 +10,7 @@ from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
 from paca.conversations.models.inbox import ControlCommand, PendingKind, PendingTrigger, Trigger
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.memory import MemoryEntry, MemoryState
+from paca.conversations.models.network import NetworkBook, NetworkUse
 from paca.conversations.models.person_requests import PersonRequest, RequestKind
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.status_changes import (
@@ -51,6 +52,8 @@ __all__ = [
     "AgentStatusChange",
     "StatusChangeState",
     "StatusMode",
+    "NetworkBook",
+    "NetworkUse",
     "PersonRequest",
     "RequestKind",
     "RequestState",

@@ -104,6 +104,8 @@ def command_output(
         remarks.append(
             f"Still running after its end: {_name_processes(outcome.living)}. End one with kill and its number."
         )
+    if outcome.refused:
+        remarks.append(f"The network gate refused: {' '.join(outcome.refused)}")
     if outcome.truncated or cut:
         where = f"all of it is in {outcome.file}" if outcome.file else "its middle is not kept"
         remarks.append(f"The output is cut here; {where}.")

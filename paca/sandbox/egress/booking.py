@@ -70,12 +70,15 @@ class Booking:
             os.close(descriptor)
 
 
-def read_lines(path: Path, offset: int) -> tuple[list[Booked], int]:
-    """The whole lines from the offset on, and the offset after them. A file that is not there has none."""
+def read_lines(path: Path, offset: int, *, most: int = -1) -> tuple[list[Booked], int]:
+    """The whole lines from the offset on, and the offset after them. A file that is not there has none.
+
+    ``most``: bytes to read; negative for all.
+    """
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            data = file.read()
+            data = file.read(most)
     except FileNotFoundError:
         return [], offset
     end = data.rfind(b"\n") + 1

@@ -17,6 +17,7 @@ from paca.common.network_policy import CLOSED, EgressPolicy
 
 ROOT = "egress"
 SOCKET_NAME = "gate"
+BOOKED_NAME = "booked.jsonl"
 
 
 class GateFolder:
@@ -34,7 +35,19 @@ class GateFolder:
     @property
     def booked(self) -> Path:
         """The file with one line for the begin and one for the end of each connection."""
-        return self.path / "booked.jsonl"
+        return self.path / BOOKED_NAME
+
+    @property
+    def opened(self) -> Path:
+        """The file with the name of this book, whose time is that of the last start of a sandbox."""
+        return self.path / "opened"
+
+    def book(self) -> tuple[str, int]:
+        """The name of the list of connections, which no other folder has, and its bytes; empty if there is none."""
+        try:
+            return self.opened.read_text(encoding="ascii"), self.booked.stat().st_size
+        except OSError:
+            return "", 0
 
     @property
     def inside(self) -> Path:
@@ -52,6 +65,12 @@ class GateFolder:
         self.path.mkdir(exist_ok=True, mode=0o700)
         self.inside.mkdir(exist_ok=True)
         self.inside.chmod(0o755)  # the user inside is another one
+        unfinished = self.path / f"opened.{os.urandom(4).hex()}"
+        unfinished.write_text(os.urandom(16).hex(), encoding="ascii")
+        with suppress(FileExistsError):  # a link appears whole, and never replaces another
+            self.opened.hardlink_to(unfinished)
+        unfinished.unlink()
+        os.utime(self.opened)
 
     def write_policy(self, policy: EgressPolicy) -> bool:
         """Replace the policy; False if it is the same already. Raises ``OSError``."""

@@ -1,0 +1,177 @@
+"""What network gates have booked is counted once, and shown to those who may read the conversation."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from paca.common.network_policy import EgressPolicy, Network
+from paca.conversations import deletion, network_use, services
+from paca.conversations.models import Conversation, NetworkBook, NetworkUse
+from paca.projects.services import projects
+from paca.sandbox.egress.booking import Booked, Booking
+from paca.sandbox.egress.gates import Gates
+from paca.sandbox.egress.reasons import Reason
+from paca.worker.sandboxes import network_gates
+from paca.worker.sandboxes.network_gates import GateKeeper
+from tests.support.api import Api
+from tests.support.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+POLICY = EgressPolicy(Network.RESTRICTED, ("pypi.org",))
+BOOK = "book"
+LINES = (
+    Booked(100.0, "pypi.org", 443),
+    Booked(101.0, "evil.example", 443, Reason.NOT_LISTED),
+    Booked(102.0, "pypi.org", 443),
+    Booked(103.0, "pypi.org", 443, sent=10, received=200, begins=False),
+)
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+@pytest.fixture
+def conversation(world: World) -> Conversation:
+    return begin(world)
+
+
+def begin(world: World) -> Conversation:
+    receipt = services.start_chat(world.agent, by=world.owner, text="hello")
+    return Conversation.objects.get(pk=receipt.conversation_id)
+
+
+def rows(conversation: Conversation) -> list[tuple]:
+    return [
+        (use.host, use.port, use.reason, use.connections, use.sent_bytes, use.received_bytes)
+        for use in network_use.newest(conversation)
+    ]
+
+
+FOUND = [("pypi.org", 443, "", 2, 10, 200), ("evil.example", 443, "not_listed", 1, 0, 0)]
+
+
+def test_connections_of_one_host_are_one_row(conversation: Conversation) -> None:
+    network_use.record(conversation.pk, BOOK, LINES, begin=0, end=90)
+    assert rows(conversation) == FOUND
+    assert network_use.read_bytes(BOOK) == 90
+    network_use.record(conversation.pk, BOOK, [Booked(200.0, "pypi.org", 443)], begin=90, end=120)
+    assert rows(conversation)[0] == ("pypi.org", 443, "", 3, 10, 200)
+
+
+def test_lines_count_once_whoever_reads_them(conversation: Conversation) -> None:
+    for _ in range(2):
+        network_use.record(conversation.pk, BOOK, LINES, begin=0, end=90)
+    assert rows(conversation) == FOUND
+
+
+def test_names_that_an_agent_makes_up_are_one_row_beyond_the_most(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network_use, "MAX_HOSTS", 2)
+    made_up = [Booked(n, f"x{n}.example", 443, Reason.NOT_LISTED) for n in range(9)]
+    network_use.record(conversation.pk, BOOK, made_up, begin=0, end=9)
+    assert [row[0] for row in rows(conversation)] == ["", "x1.example", "x0.example"]
+    assert rows(conversation)[0][3] == 7
+
+
+def test_a_deleted_conversation_keeps_nothing(world: World, conversation: Conversation) -> None:
+    network_use.record(conversation.pk, BOOK, LINES, begin=0, end=90)
+    services.stop(conversation, by=world.owner)
+    deletion.delete(conversation, by=world.owner)
+    assert not NetworkUse.objects.exists()
+    network_use.record(conversation.pk, BOOK, LINES, begin=90, end=180)
+    assert not NetworkUse.objects.exists()
+
+
+def test_lines_of_an_unknown_conversation_are_dropped() -> None:
+    network_use.record(uuid.uuid4(), BOOK, LINES, begin=0, end=90)
+    assert not NetworkUse.objects.exists()
+
+
+def test_the_hosts_of_a_conversation_are_shown(world: World, conversation: Conversation) -> None:
+    network_use.record(conversation.pk, BOOK, LINES, begin=0, end=90)
+    path = f"/projects/{world.project.pk}/conversations/{conversation.pk}/network/"
+    shown = Api(world.user).get(path).json()
+    assert (shown["sent_bytes"], shown["received_bytes"]) == (10, 200)
+    assert [each["host"] for each in shown["results"]] == ["pypi.org", "evil.example"]
+    assert shown["results"][0]["explanation"] == ""
+    assert "evil.example is not on the list" in shown["results"][1]["explanation"]
+
+
+def test_the_number_of_queries_does_not_grow_with_the_hosts(
+    world: World, conversation: Conversation
+) -> None:
+    path = f"/projects/{world.project.pk}/conversations/{conversation.pk}/network/"
+    counted = []
+    for number in (3, 30):
+        made = [Booked(n, f"x{n}.example", 443) for n in range(number)]
+        network_use.record(conversation.pk, BOOK + str(number), made, begin=0, end=9)
+        with CaptureQueriesContext(connection) as queries:
+            assert len(Api(world.user).get(path).json()["results"]) == number
+        counted.append(len(queries))
+    assert counted[0] == counted[1]
+
+
+def test_the_policy_of_a_gate_is_that_of_the_project_now(
+    world: World, conversation: Conversation
+) -> None:
+    projects.change(
+        world.project, by=world.owner, network="restricted", network_hosts=["a.example"]
+    )
+    found = network_use.gates_of([conversation.pk, uuid.uuid4()])
+    assert list(found) == [conversation.pk]
+    assert found[conversation.pk].policy.hosts == ("a.example",)
+    assert not found[conversation.pk].is_living
+
+
+class DirectDatabase:
+    """Calls in the thread and the transaction of the test."""
+
+    async def call(self, function, *arguments, **options):
+        return await sync_to_async(function)(*arguments, **options)
+
+
+@pytest.fixture
+def gates(tmp_path: Path) -> Gates:
+    return Gates(tmp_path)
+
+
+def keep(gates: Gates) -> None:
+    """One look of a new worker."""
+    async_to_sync(GateKeeper(gates, DirectDatabase()).keep)()
+
+
+def test_a_worker_counts_what_the_gate_has_booked_and_sets_its_policy(
+    world: World, conversation: Conversation, gates: Gates
+) -> None:
+    folder = gates.folder(conversation.pk)
+    folder.create()
+    folder.write_policy(POLICY)
+    booking = Booking(folder.booked)
+    booking.begin("pypi.org", 443)
+    keep(gates)
+    booking.end("pypi.org", 443, Reason.NONE, sent=1, received=2)
+    keep(gates)
+    keep(gates)
+    assert rows(conversation) == [("pypi.org", 443, "", 1, 1, 2)]
+    assert NetworkBook.objects.get().read_bytes == folder.booked.stat().st_size
+    assert folder.read_policy().network is Network.NONE  # its project is closed
+
+
+def test_gates_of_deleted_conversations_and_unused_ones_are_removed(
+    conversation: Conversation, gates: Gates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, gone = gates.folder(conversation.pk), gates.folder(uuid.uuid4())
+    for folder in (kept, gone):
+        folder.create()
+    keep(gates)
+    assert gates.list_open() == [] or [each.path for each in gates.list_open()] == [kept.path]
+    monkeypatch.setattr(network_gates, "UNUSED_SECONDS", -1.0)
+    keep(gates)
+    assert gates.list_open() == []
