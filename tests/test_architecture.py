@@ -94,6 +94,9 @@ MAY_CROSS = {
     "paca/sandbox/bubblewrap/backend.py": "reads /proc, starts processes, removes files",
     "paca/sandbox/bubblewrap/sandbox_directory.py": "removes files",
     "paca/sandbox/bubblewrap/workspace_copy.py": "mounts and removes files",
+    "paca/sandbox/egress/gates.py": "starts a process, writes files",
+    "paca/sandbox/egress/process.py": "a program of its own has an event loop of its own",
+    "paca/worker/sandboxes/network_gates.py": "reads and removes files",
     "paca/worker/sandboxes/sweeper.py": "asks the Docker daemon or reads /proc",
 }
 
@@ -344,6 +347,8 @@ MACHINE = re.compile(
 def test_tracked_files_name_no_machine_and_no_registry():
     found = []
     for name in tracked():
+        if name == "paca/common/network_policy.py":
+            continue  # its presets are the hosts of registries
         try:
             lines = text_of(name).splitlines()
         except UnicodeDecodeError:

@@ -30,7 +30,7 @@ WILDCARD = "*."
 
 
 def is_host_name(text: str) -> bool:
-    """Whether the text is a full public name in small letters, such as ``files.pythonhosted.org``, and no address."""
+    """Whether the text is a full public name in small letters, such as ``files.example.org``, and no address."""
     if len(text) > MAX_NAME_CHARACTERS:
         return False
     labels = text.split(".")

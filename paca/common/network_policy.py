@@ -108,7 +108,7 @@ def host_problem(text: str) -> str:
         return f"{text} has letters beyond ASCII. Write the name in its xn-- form."
     if not is_pattern(text):
         return (
-            f"{text} is no name of a public host. Write a name such as pypi.org or *.example.org, "
+            f"{text} is no name of a public host. Write a name such as example.org or *.example.org, "
             "without http://, port or path; addresses are not allowed."
         )
     return ""

@@ -21,13 +21,13 @@ from tests.support.api import Api
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
-POLICY = EgressPolicy(Network.RESTRICTED, ("pypi.org",))
+POLICY = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",))
 BOOK = "book"
 LINES = (
-    Booked(100.0, "pypi.org", 443),
+    Booked(100.0, "pkgs.dev", 443),
     Booked(101.0, "evil.example", 443, Reason.NOT_LISTED),
-    Booked(102.0, "pypi.org", 443),
-    Booked(103.0, "pypi.org", 443, sent=10, received=200, begins=False),
+    Booked(102.0, "pkgs.dev", 443),
+    Booked(103.0, "pkgs.dev", 443, sent=10, received=200, begins=False),
 )
 
 
@@ -53,15 +53,15 @@ def rows(conversation: Conversation) -> list[tuple]:
     ]
 
 
-FOUND = [("pypi.org", 443, "", 2, 10, 200), ("evil.example", 443, "not_listed", 1, 0, 0)]
+FOUND = [("pkgs.dev", 443, "", 2, 10, 200), ("evil.example", 443, "not_listed", 1, 0, 0)]
 
 
 def test_connections_of_one_host_are_one_row(conversation: Conversation) -> None:
     network_use.record(conversation.pk, BOOK, LINES, begin=0, end=90)
     assert rows(conversation) == FOUND
     assert network_use.read_bytes(BOOK) == 90
-    network_use.record(conversation.pk, BOOK, [Booked(200.0, "pypi.org", 443)], begin=90, end=120)
-    assert rows(conversation)[0] == ("pypi.org", 443, "", 3, 10, 200)
+    network_use.record(conversation.pk, BOOK, [Booked(200.0, "pkgs.dev", 443)], begin=90, end=120)
+    assert rows(conversation)[0] == ("pkgs.dev", 443, "", 3, 10, 200)
 
 
 def test_lines_count_once_whoever_reads_them(conversation: Conversation) -> None:
@@ -99,7 +99,7 @@ def test_the_hosts_of_a_conversation_are_shown(world: World, conversation: Conve
     path = f"/projects/{world.project.pk}/conversations/{conversation.pk}/network/"
     shown = Api(world.user).get(path).json()
     assert (shown["sent_bytes"], shown["received_bytes"]) == (10, 200)
-    assert [each["host"] for each in shown["results"]] == ["pypi.org", "evil.example"]
+    assert [each["host"] for each in shown["results"]] == ["pkgs.dev", "evil.example"]
     assert shown["results"][0]["explanation"] == ""
     assert "evil.example is not on the list" in shown["results"][1]["explanation"]
 
@@ -154,12 +154,12 @@ def test_a_worker_counts_what_the_gate_has_booked_and_sets_its_policy(
     folder.create()
     folder.write_policy(POLICY)
     booking = Booking(folder.booked)
-    booking.begin("pypi.org", 443)
+    booking.begin("pkgs.dev", 443)
     keep(gates)
-    booking.end("pypi.org", 443, Reason.NONE, sent=1, received=2)
+    booking.end("pkgs.dev", 443, Reason.NONE, sent=1, received=2)
     keep(gates)
     keep(gates)
-    assert rows(conversation) == [("pypi.org", 443, "", 1, 1, 2)]
+    assert rows(conversation) == [("pkgs.dev", 443, "", 1, 1, 2)]
     assert NetworkBook.objects.get().read_bytes == folder.booked.stat().st_size
     assert folder.read_policy().network is Network.NONE  # its project is closed
 

@@ -54,6 +54,9 @@ CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 MCP_SERVERS = "tests/agents/mcp/test_mcp_servers.py"
 MCP_TOOLS = "tests/agents/mcp/test_mcp_tools.py"
+GATE = "tests/sandbox/egress/test_gate.py"
+GATE_DECISIONS = "tests/sandbox/egress/test_decisions.py"
+NETWORK_USE = "tests/conversations/test_network_use.py"
 OAUTH = "tests/engine/mcp/test_oauth.py"
 SIGN_INS = "tests/agents/mcp/test_mcp_sign_in.py"
 MODEL_KEYS = "tests/agents/test_model_keys.py"
@@ -1999,5 +2002,57 @@ MUTANTS = (
         "runner-carries-a-request-out-once",
         never,
         (f"{SHARED_STREAMS}::test_request_that_arrives_twice_is_carried_out_once",),
+    ),
+    Mutant(
+        "egress-wildcards-begin-at-a-dot", value("host.endswith(pattern[2:])"), (GATE_DECISIONS,)
+    ),
+    Mutant("egress-network-none", never, (GATE_DECISIONS,)),
+    Mutant("egress-ceiling-of-the-project", value("Network(wanted)"), (GATE_DECISIONS,)),
+    Mutant("egress-headers-that-count-stand-once", never, (GATE_DECISIONS,)),
+    Mutant("egress-tunnels-to-the-port-of-tls", never, (GATE_DECISIONS,)),
+    Mutant("egress-plain-requests-to-the-port-of-http", never, (GATE_DECISIONS,)),
+    Mutant("egress-host-as-in-the-address", never, (GATE_DECISIONS,)),
+    Mutant("egress-plain-requests-only-read", never, (GATE_DECISIONS,)),
+    Mutant("egress-one-name-of-a-server", never, (GATE,)),
+    Mutant("egress-private-addresses", never, (GATE,)),
+    Mutant(
+        "egress-own-addresses",
+        value("not (is_private(address) or address in TEREDO)"),
+        (f"{GATE}::test_an_address_of_this_machine_counts_as_private",),
+    ),
+    Mutant("egress-budget-of-bytes", never, (f"{GATE}::test_the_budget_of_bytes_ends_a_transfer",)),
+    Mutant(
+        "egress-a-narrower-policy-cuts-connections",
+        never,
+        (f"{GATE}::test_a_narrower_policy_cuts_open_connections",),
+    ),
+    Mutant("egress-budget-of-requests", never, (GATE,)),
+    Mutant(
+        "egress-budget-of-bytes-before-a-request",
+        never,
+        (f"{GATE}::test_the_budget_of_bytes_ends_a_transfer",),
+    ),
+    Mutant("egress-name-in-tls-as-in-the-tunnel", never, (GATE,)),
+    Mutant(
+        "egress-open-by-admins-of-the-project",
+        never,
+        (
+            "tests/agents/test_network.py::test_an_agent_is_opened_by_somebody_who_may_change_the_project",
+        ),
+    ),
+    Mutant(
+        "network-of-deleted-conversations-is-not-counted",
+        never,
+        (f"{NETWORK_USE}::test_a_deleted_conversation_keeps_nothing",),
+    ),
+    Mutant(
+        "network-lines-count-once",
+        never,
+        (f"{NETWORK_USE}::test_lines_count_once_whoever_reads_them",),
+    ),
+    Mutant(
+        "egress-gates-of-deleted-conversations-end",
+        never,
+        (f"{NETWORK_USE}::test_gates_of_deleted_conversations_and_unused_ones_are_removed",),
     ),
 )

@@ -13,7 +13,7 @@ from paca.sandbox.egress.gate import Gate
 from paca.sandbox.egress.relay import Stream
 
 PUBLIC = "93.184.216.34"
-POLICY = EgressPolicy(Network.RESTRICTED, ("pypi.org", "files.example"))
+POLICY = EgressPolicy(Network.RESTRICTED, ("pkgs.dev", "files.example"))
 
 
 def hello(name: str | None) -> bytes:
@@ -31,7 +31,7 @@ class EgressWorld:
 
     def __init__(self, folder: Path, policy: EgressPolicy = POLICY) -> None:
         self.policy = policy
-        self.names: dict[str, list[str]] = {"pypi.org": [PUBLIC], "files.example": [PUBLIC]}
+        self.names: dict[str, list[str]] = {"pkgs.dev": [PUBLIC], "files.example": [PUBLIC]}
         self.resolved: list[str] = []
         self.connected: list[tuple[str, int]] = []
         self.got = bytearray()

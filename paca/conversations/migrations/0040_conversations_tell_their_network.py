@@ -5,37 +5,65 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('conversations', '0039_conversations_have_helpers'),
+        ("conversations", "0039_conversations_have_helpers"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='NetworkBook',
+            name="NetworkBook",
             fields=[
-                ('id', models.CharField(editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('read_bytes', models.PositiveBigIntegerField(default=0)),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='network_books', to='conversations.conversation')),
+                (
+                    "id",
+                    models.CharField(
+                        editable=False, max_length=32, primary_key=True, serialize=False
+                    ),
+                ),
+                ("read_bytes", models.PositiveBigIntegerField(default=0)),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="network_books",
+                        to="conversations.conversation",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='NetworkUse',
+            name="NetworkUse",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('host', models.CharField(blank=True, max_length=253)),
-                ('port', models.PositiveIntegerField()),
-                ('reason', models.CharField(blank=True, max_length=20)),
-                ('connections', models.PositiveIntegerField(default=0)),
-                ('sent_bytes', models.PositiveBigIntegerField(default=0)),
-                ('received_bytes', models.PositiveBigIntegerField(default=0)),
-                ('first_at', models.DateTimeField()),
-                ('last_at', models.DateTimeField()),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='network_uses', to='conversations.conversation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("host", models.CharField(blank=True, max_length=253)),
+                ("port", models.PositiveIntegerField()),
+                ("reason", models.CharField(blank=True, max_length=20)),
+                ("connections", models.PositiveIntegerField(default=0)),
+                ("sent_bytes", models.PositiveBigIntegerField(default=0)),
+                ("received_bytes", models.PositiveBigIntegerField(default=0)),
+                ("first_at", models.DateTimeField()),
+                ("last_at", models.DateTimeField()),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="network_uses",
+                        to="conversations.conversation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-last_at', '-id'],
-                'constraints': [models.UniqueConstraint(fields=('conversation', 'host', 'port', 'reason'), name='network_use_is_one_row_for_each_host_port_and_reason')],
+                "ordering": ["-last_at", "-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("conversation", "host", "port", "reason"),
+                        name="network_use_is_one_row_for_each_host_port_and_reason",
+                    )
+                ],
             },
         ),
     ]

@@ -115,7 +115,7 @@ class ProjectInput(InputSerializer):
         child=serializers.CharField(max_length=255),
         required=False,
         max_length=MAX_HOSTS,
-        help_text="More hosts that sandboxes may reach, such as pypi.org or *.example.org.",
+        help_text="More hosts that sandboxes may reach, such as example.org or *.example.org.",
     )
     limits = ProjectLimitsInput(source="*", required=False)
 

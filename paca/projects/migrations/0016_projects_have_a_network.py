@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default=[],
                 default=list,
-                help_text="More hosts that sandboxes may reach, such as pypi.org or *.example.org.",
+                help_text="More hosts that sandboxes may reach, such as example.org or *.example.org.",
                 validators=[paca.projects.models.network.check_hosts],
             ),
         ),

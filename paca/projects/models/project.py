@@ -100,7 +100,7 @@ class Project(BaseModel):
         blank=True,
         db_default=[],
         validators=[check_hosts],
-        help_text="More hosts that sandboxes may reach, such as pypi.org or *.example.org.",
+        help_text="More hosts that sandboxes may reach, such as example.org or *.example.org.",
     )
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,

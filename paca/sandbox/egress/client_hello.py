@@ -27,7 +27,7 @@ class Reader:
         return self._at < len(self._data)
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
+        """The next bytes. Raises ``NotTls`` if fewer are left."""
         found = self._data[self._at : self._at + count]
         if len(found) < count:
             raise NotTls("a field is cut off")

@@ -88,7 +88,6 @@ class GateFolder:
         try:
             return EgressPolicy.from_json(self.policy.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            # guard: egress-a-damaged-policy-is-closed
             return CLOSED
 
     def remove(self) -> None:

@@ -216,7 +216,6 @@ async def _read_hello(client: Stream, host: str) -> bytes:
         async with asyncio.timeout(HEAD_SECONDS):
             while (name := client_hello.server_name(data)) is None:
                 more = await client.reader.read(STREAM_BYTES)
-                # guard: egress-the-first-message-of-tls-is-bounded
                 if not more or len(data) + len(more) > 2 * client_hello.MAX_HELLO_BYTES:
                     raise Cut(Reason.NOT_TLS)
                 data += more

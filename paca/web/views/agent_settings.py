@@ -14,6 +14,7 @@ from paca.agents import catalogue, context_preview, persona_catalogue
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import EFFORT_NAMES, NAMES
 from paca.agents.models import Agent, Skill, SkillFile
+from paca.agents.network import policy_of
 from paca.agents.services import model_keys
 from paca.conversations import budget_report
 from paca.engine.context import trigger_prompts
@@ -115,6 +116,8 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         limits=_limit_rows(agent),
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
+        networks=Agent.SandboxNetwork.choices,
+        network=policy_of(agent, member.project),
         verifications=VERIFICATIONS,
         memory_policies=memory.POLICIES,
         default_verification=DEFAULT_VERIFICATION,

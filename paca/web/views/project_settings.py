@@ -10,9 +10,10 @@ from django.shortcuts import render
 
 from paca.agents.api import plugins
 from paca.agents.models import ModelKey
+from paca.common.network_policy import PRESETS
 from paca.conversations import budget_report
 from paca.projects import permissions
-from paca.projects.models import Member, SprintStatus, StatusCategory
+from paca.projects.models import Member, ProjectNetwork, SprintStatus, StatusCategory
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
@@ -22,6 +23,12 @@ CATEGORIES = (
     (StatusCategory.IN_PROGRESS, "In progress"),
     (StatusCategory.DONE, "Done"),
 )
+
+PRESET_LABELS = {"python": "Python", "npm": "npm", "github": "GitHub"}
+NETWORK_PRESETS = [
+    {"name": name, "label": PRESET_LABELS.get(name, name.title()), "hosts": ", ".join(hosts)}
+    for name, hosts in PRESETS.items()
+]
 
 
 @project_page("tasks:read")
@@ -37,6 +44,8 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         categories=CATEGORIES,
         month=budget_report.of_month(project),
         server_time_zone=settings.DEFAULT_TIME_ZONE,
+        networks=ProjectNetwork.choices,
+        network_presets=NETWORK_PRESETS,
         sprints=sprints,
         open_sprints=[each for each in sprints if each.status != SprintStatus.COMPLETED],
         may_write_project=permissions.allows(member, "projects:write"),

@@ -75,10 +75,13 @@ class GateKeeper:
         for folder in folders:
             found = known.get(folder.conversation_id)
             # guard: egress-gates-of-deleted-conversations-end
-            if found is None or not found.is_living and await asyncio.to_thread(_is_unused, folder):
+            if found is None:
                 self._remove(folder)
-            else:
-                await asyncio.to_thread(folder.write_policy, found.policy)
+                continue
+            if not found.is_living and await asyncio.to_thread(_is_unused, folder):
+                self._remove(folder)
+                continue
+            await asyncio.to_thread(folder.write_policy, found.policy)
 
     def _remove(self, folder: GateFolder) -> None:
         folder.remove()

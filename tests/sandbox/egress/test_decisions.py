@@ -16,7 +16,7 @@ from paca.sandbox.egress.decision import Allowed, Denied, decide
 from paca.sandbox.egress.reasons import SENTENCES, Reason, sentence
 from paca.sandbox.egress.request_head import MalformedRequest
 
-POLICY = EgressPolicy(Network.RESTRICTED, ("pypi.org", "*.example.org", "xn--bcher-kva.example"))
+POLICY = EgressPolicy(Network.RESTRICTED, ("pkgs.dev", "*.example.org", "xn--bcher-kva.example"))
 
 
 def ask(head: str | bytes, policy: EgressPolicy = POLICY) -> Allowed | Denied:
@@ -39,20 +39,20 @@ def get(target: str, host: str | None = None, *headers: str, method: str = "GET"
 @pytest.mark.parametrize(
     ("head", "host", "port"),
     [
-        (connect("pypi.org:443"), "pypi.org", 443),
-        (connect("PyPI.org:443", "Host: pypi.org:443"), "pypi.org", 443),
+        (connect("pkgs.dev:443"), "pkgs.dev", 443),
+        (connect("PkGs.dev:443", "Host: pkgs.dev:443"), "pkgs.dev", 443),
         (
-            connect("pypi.org:443", "Host: pypi.org", "Proxy-Connection: keep-alive"),
-            "pypi.org",
+            connect("pkgs.dev:443", "Host: pkgs.dev", "Proxy-Connection: keep-alive"),
+            "pkgs.dev",
             443,
         ),
-        (connect("pypi.org:443").replace("1.1", "1.0"), "pypi.org", 443),
+        (connect("pkgs.dev:443").replace("1.1", "1.0"), "pkgs.dev", 443),
         (connect("a.b.example.org:443"), "a.b.example.org", 443),
         (connect("xn--bcher-kva.example:443"), "xn--bcher-kva.example", 443),
-        (get("http://pypi.org/simple/", "pypi.org"), "pypi.org", 80),
-        (get("http://pypi.org:80/simple/?a=b", "pypi.org:80"), "pypi.org", 80),
-        (get("HTTP://pypi.org", "PYPI.org", method="HEAD"), "pypi.org", 80),
-        (get("http://pypi.org/", "pypi.org", "Content-Length: 0"), "pypi.org", 80),
+        (get("http://pkgs.dev/simple/", "pkgs.dev"), "pkgs.dev", 80),
+        (get("http://pkgs.dev:80/simple/?a=b", "pkgs.dev:80"), "pkgs.dev", 80),
+        (get("HTTP://pkgs.dev", "PKGS.dev", method="HEAD"), "pkgs.dev", 80),
+        (get("http://pkgs.dev/", "pkgs.dev", "Content-Length: 0"), "pkgs.dev", 80),
     ],
 )
 def test_requests_of_usual_clients_are_allowed(head, host, port):
@@ -63,17 +63,17 @@ def test_requests_of_usual_clients_are_allowed(head, host, port):
 
 ATTACKS = {
     "a host that is not listed": (connect("evil.example:443"), Reason.NOT_LISTED),
-    "a host that ends like a listed one": (connect("notpypi.org:443"), Reason.NOT_LISTED),
-    "a host that begins like a listed one": (connect("pypi.org.evil.com:443"), Reason.NOT_LISTED),
+    "a host that ends like a listed one": (connect("notpkgs.dev:443"), Reason.NOT_LISTED),
+    "a host that begins like a listed one": (connect("pkgs.dev.evil.com:443"), Reason.NOT_LISTED),
     "the host of a wildcard itself": (connect("example.org:443"), Reason.NOT_LISTED),
     "a wildcard without its dot": (connect("evilexample.org:443"), Reason.NOT_LISTED),
-    "a port for mail": (connect("pypi.org:25"), Reason.PORT),
-    "a tunnel to the port of http": (connect("pypi.org:80"), Reason.PORT),
-    "a tunnel to ssh": (connect("pypi.org:22"), Reason.PORT),
-    "port zero": (connect("pypi.org:0"), Reason.PORT),
-    "a port that wraps around": (connect("pypi.org:65979"), Reason.PORT),
-    "a port that is no number": (connect("pypi.org:443x"), Reason.MALFORMED),
-    "a tunnel without a port": (connect("pypi.org"), Reason.MALFORMED),
+    "a port for mail": (connect("pkgs.dev:25"), Reason.PORT),
+    "a tunnel to the port of http": (connect("pkgs.dev:80"), Reason.PORT),
+    "a tunnel to ssh": (connect("pkgs.dev:22"), Reason.PORT),
+    "port zero": (connect("pkgs.dev:0"), Reason.PORT),
+    "a port that wraps around": (connect("pkgs.dev:65979"), Reason.PORT),
+    "a port that is no number": (connect("pkgs.dev:443x"), Reason.MALFORMED),
+    "a tunnel without a port": (connect("pkgs.dev"), Reason.MALFORMED),
     "a tunnel to an address": (connect("93.184.216.34:443"), Reason.ADDRESS),
     "a tunnel to this machine": (connect("127.0.0.1:443"), Reason.ADDRESS),
     "metadata by its address": (connect("169.254.169.254:443"), Reason.ADDRESS),
@@ -91,70 +91,70 @@ ATTACKS = {
     "an address with a dot at its end": (connect("127.0.0.1.:443"), Reason.ADDRESS),
     "this machine by its name": (connect("localhost:443"), Reason.NAME),
     "a neighbour by its short name": (get("http://postgres/", "postgres"), Reason.NAME),
-    "a name below localhost": (connect("pypi.org.localhost:443"), Reason.NAME),
-    "a dot at the end": (connect("pypi.org.:443"), Reason.NAME),
-    "two dots": (connect("pypi..org:443"), Reason.NAME),
+    "a name below localhost": (connect("pkgs.dev.localhost:443"), Reason.NAME),
+    "a dot at the end": (connect("pkgs.dev.:443"), Reason.NAME),
+    "two dots": (connect("pkgs..dev:443"), Reason.NAME),
     "an underscore": (connect("a_b.example.org:443"), Reason.NAME),
     "a label that is too long": (connect(f"{'a' * 64}.example.org:443"), Reason.NAME),
     "a name that is too long": (connect(f"{'a.' * 125}example.org:443"), Reason.NAME),
     "a hyphen at the begin": (connect("-a.example.org:443"), Reason.NAME),
-    "a NUL in the name": (connect("pypi.org\0.example.org:443"), Reason.MALFORMED),
-    "a letter beyond ASCII": (connect("pypi.org\xe9:443"), Reason.MALFORMED),
-    "an encoded dot": (connect("pypi%2eorg:443"), Reason.NAME),
-    "a user before a tunnel's host": (connect("pypi.org:443@evil.example:443"), Reason.MALFORMED),
-    "a user before the host": (get("http://pypi.org@evil.example/", "pypi.org"), Reason.MALFORMED),
-    "a password before the host": (get("http://u:p@pypi.org/", "pypi.org"), Reason.MALFORMED),
+    "a NUL in the name": (connect("pkgs.dev\0.example.org:443"), Reason.MALFORMED),
+    "a letter beyond ASCII": (connect("pkgs.dev\xe9:443"), Reason.MALFORMED),
+    "an encoded dot": (connect("pkgs%2edev:443"), Reason.NAME),
+    "a user before a tunnel's host": (connect("pkgs.dev:443@evil.example:443"), Reason.MALFORMED),
+    "a user before the host": (get("http://pkgs.dev@evil.example/", "pkgs.dev"), Reason.MALFORMED),
+    "a password before the host": (get("http://u:p@pkgs.dev/", "pkgs.dev"), Reason.MALFORMED),
     "a backslash before the host": (
-        get("http://evil.example\\@pypi.org/", "pypi.org"),
+        get("http://evil.example\\@pkgs.dev/", "pkgs.dev"),
         Reason.MALFORMED,
     ),
     "a fragment in the address": (
-        get("http://pypi.org#@evil.example/", "pypi.org"),
+        get("http://pkgs.dev#@evil.example/", "pkgs.dev"),
         Reason.MALFORMED,
     ),
-    "another Host than the address": (get("http://pypi.org/", "evil.example"), Reason.HOST_DIFFERS),
-    "another address than the Host": (get("http://evil.example/", "pypi.org"), Reason.HOST_DIFFERS),
-    "no Host": (get("http://pypi.org/"), Reason.HOST_DIFFERS),
-    "an empty Host": (get("http://pypi.org/", ""), Reason.HOST_DIFFERS),
-    "Host with another port": (get("http://pypi.org/", "pypi.org:8080"), Reason.HOST_DIFFERS),
-    "Host with a user": (get("http://pypi.org/", "pypi.org@evil.example"), Reason.HOST_DIFFERS),
-    "two Hosts": (get("http://pypi.org/", "pypi.org", "Host: evil.example"), Reason.MALFORMED),
-    "a tunnel with another Host": (connect("pypi.org:443", "Host: evil.com"), Reason.HOST_DIFFERS),
-    "another port by http": (get("http://pypi.org:8080/", "pypi.org:8080"), Reason.PORT),
-    "the port of TLS by http": (get("http://pypi.org:443/", "pypi.org:443"), Reason.PORT),
-    "https without a tunnel": (get("https://pypi.org/", "pypi.org"), Reason.SCHEME),
-    "another scheme": (get("ftp://pypi.org/", "pypi.org"), Reason.SCHEME),
-    "an address of a file": (get("file:///etc/passwd", "pypi.org"), Reason.MALFORMED),
-    "no proxy request": (get("/etc/passwd", "pypi.org"), Reason.MALFORMED),
-    "a star": (get("*", "pypi.org", method="OPTIONS"), Reason.MALFORMED),
-    "a method that writes": (get("http://pypi.org/", "pypi.org", method="POST"), Reason.METHOD),
-    "a method of WebDAV": (get("http://pypi.org/", "pypi.org", method="PROPFIND"), Reason.METHOD),
-    "a body of GET": (get("http://pypi.org/", "pypi.org", "Content-Length: 9"), Reason.METHOD),
-    "chunks": (get("http://pypi.org/", "pypi.org", "Transfer-Encoding: chunked"), Reason.METHOD),
+    "another Host than the address": (get("http://pkgs.dev/", "evil.example"), Reason.HOST_DIFFERS),
+    "another address than the Host": (get("http://evil.example/", "pkgs.dev"), Reason.HOST_DIFFERS),
+    "no Host": (get("http://pkgs.dev/"), Reason.HOST_DIFFERS),
+    "an empty Host": (get("http://pkgs.dev/", ""), Reason.HOST_DIFFERS),
+    "Host with another port": (get("http://pkgs.dev/", "pkgs.dev:8080"), Reason.HOST_DIFFERS),
+    "Host with a user": (get("http://pkgs.dev/", "pkgs.dev@evil.example"), Reason.HOST_DIFFERS),
+    "two Hosts": (get("http://pkgs.dev/", "pkgs.dev", "Host: evil.example"), Reason.MALFORMED),
+    "a tunnel with another Host": (connect("pkgs.dev:443", "Host: evil.com"), Reason.HOST_DIFFERS),
+    "another port by http": (get("http://pkgs.dev:8080/", "pkgs.dev:8080"), Reason.PORT),
+    "the port of TLS by http": (get("http://pkgs.dev:443/", "pkgs.dev:443"), Reason.PORT),
+    "https without a tunnel": (get("https://pkgs.dev/", "pkgs.dev"), Reason.SCHEME),
+    "another scheme": (get("ftp://pkgs.dev/", "pkgs.dev"), Reason.SCHEME),
+    "an address of a file": (get("file:///etc/passwd", "pkgs.dev"), Reason.MALFORMED),
+    "no proxy request": (get("/etc/passwd", "pkgs.dev"), Reason.MALFORMED),
+    "a star": (get("*", "pkgs.dev", method="OPTIONS"), Reason.MALFORMED),
+    "a method that writes": (get("http://pkgs.dev/", "pkgs.dev", method="POST"), Reason.METHOD),
+    "a method of WebDAV": (get("http://pkgs.dev/", "pkgs.dev", method="PROPFIND"), Reason.METHOD),
+    "a body of GET": (get("http://pkgs.dev/", "pkgs.dev", "Content-Length: 9"), Reason.METHOD),
+    "chunks": (get("http://pkgs.dev/", "pkgs.dev", "Transfer-Encoding: chunked"), Reason.METHOD),
     "two lengths": (
-        get("http://pypi.org/", "pypi.org", "Content-Length: 0", "Content-Length: 9"),
+        get("http://pkgs.dev/", "pkgs.dev", "Content-Length: 0", "Content-Length: 9"),
         Reason.MALFORMED,
     ),
-    "a body of a tunnel": (connect("pypi.org:443", "Content-Length: 9"), Reason.MALFORMED),
-    "a line end in the address": (get("http://pypi.org/\r\nX: y", "pypi.org"), Reason.MALFORMED),
-    "a bare line feed": (get("http://pypi.org/", "pypi.org\nHost: evil.example"), Reason.MALFORMED),
-    "a bare carriage return": (get("http://pypi.org/", "pypi.org\rX: y"), Reason.MALFORMED),
-    "a NUL in a header": (get("http://pypi.org/", "pypi.org", "A: b\0c"), Reason.MALFORMED),
+    "a body of a tunnel": (connect("pkgs.dev:443", "Content-Length: 9"), Reason.MALFORMED),
+    "a line end in the address": (get("http://pkgs.dev/\r\nX: y", "pkgs.dev"), Reason.MALFORMED),
+    "a bare line feed": (get("http://pkgs.dev/", "pkgs.dev\nHost: evil.example"), Reason.MALFORMED),
+    "a bare carriage return": (get("http://pkgs.dev/", "pkgs.dev\rX: y"), Reason.MALFORMED),
+    "a NUL in a header": (get("http://pkgs.dev/", "pkgs.dev", "A: b\0c"), Reason.MALFORMED),
     "a space before the colon": (
-        get("http://pypi.org/", None, "Host : pypi.org"),
+        get("http://pkgs.dev/", None, "Host : pkgs.dev"),
         Reason.MALFORMED,
     ),
-    "a continued line": (get("http://pypi.org/", "pypi.org", " evil.example"), Reason.MALFORMED),
-    "a tab in the request line": ("GET\thttp://pypi.org/ HTTP/1.1\r\n\r\n", Reason.MALFORMED),
-    "a small method": (connect("pypi.org:443").replace("CONNECT", "connect"), Reason.MALFORMED),
+    "a continued line": (get("http://pkgs.dev/", "pkgs.dev", " evil.example"), Reason.MALFORMED),
+    "a tab in the request line": ("GET\thttp://pkgs.dev/ HTTP/1.1\r\n\r\n", Reason.MALFORMED),
+    "a small method": (connect("pkgs.dev:443").replace("CONNECT", "connect"), Reason.MALFORMED),
     "version 2": ("PRI * HTTP/2.0\r\n\r\n", Reason.MALFORMED),
-    "version 0.9": ("GET http://pypi.org/\r\n\r\n", Reason.MALFORMED),
+    "version 0.9": ("GET http://pkgs.dev/\r\n\r\n", Reason.MALFORMED),
     "no line at all": ("\r\n\r\n", Reason.MALFORMED),
     "TLS to the proxy itself": (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", Reason.MALFORMED),
     "SOCKS to the proxy": (b"\x05\x01\x00\r\n\r\n", Reason.MALFORMED),
-    "very many headers": (get("http://pypi.org/", "pypi.org", *["A: b"] * 64), Reason.MALFORMED),
+    "very many headers": (get("http://pkgs.dev/", "pkgs.dev", *["A: b"] * 64), Reason.MALFORMED),
     "a header without end": (
-        get("http://pypi.org/", "pypi.org", f"A: {'b' * (17 << 10)}"),
+        get("http://pkgs.dev/", "pkgs.dev", f"A: {'b' * (17 << 10)}"),
         Reason.MALFORMED,
     ),
 }
@@ -173,8 +173,8 @@ def test_there_are_more_attacks_than_forty():
 
 
 def test_a_closed_policy_allows_nothing_whatever_its_list_says():
-    closed = EgressPolicy(Network.NONE, ("pypi.org",))
-    found = ask(connect("pypi.org:443"), closed)
+    closed = EgressPolicy(Network.NONE, ("pkgs.dev",))
+    found = ask(connect("pkgs.dev:443"), closed)
     assert isinstance(found, Denied)
     assert found.reason is Reason.CLOSED
 
@@ -193,8 +193,8 @@ def test_an_open_policy_allows_names_that_are_not_listed_and_nothing_else(name):
 def test_the_head_for_the_server_is_written_anew_without_what_concerns_the_proxy():
     sent = ask(
         get(
-            "http://pypi.org/a?b",
-            "pypi.org:80",
+            "http://pkgs.dev/a?b",
+            "pkgs.dev:80",
             *("Connection: close, X-Secret", "X-Secret: 1", "Upgrade: h2c", "HTTP2-Settings: x"),
             *("Proxy-Authorization: Basic eA==", "X-Forwarded-Host: evil.example", "Accept: */*"),
         )
@@ -203,7 +203,7 @@ def test_the_head_for_the_server_is_written_anew_without_what_concerns_the_proxy
     lines = sent.head.decode().split("\r\n")
     assert lines == [
         "GET /a?b HTTP/1.1",
-        "Host: pypi.org",
+        "Host: pkgs.dev",
         "Connection: close",
         "accept: */*",
         "",
@@ -212,7 +212,7 @@ def test_the_head_for_the_server_is_written_anew_without_what_concerns_the_proxy
 
 
 def test_a_query_without_a_path_is_sent_with_one():
-    sent = ask(get("http://pypi.org?a=b", "pypi.org"))
+    sent = ask(get("http://pkgs.dev?a=b", "pkgs.dev"))
     assert isinstance(sent, Allowed)
     assert sent.head.startswith(b"GET /?a=b HTTP/1.1\r\n")
 
@@ -230,7 +230,7 @@ def test_every_reason_is_one_line_with_a_next_step(reason):
 
 
 @pytest.mark.parametrize(
-    "text", ["pypi.org", "*.example.org", "xn--bcher-kva.example", "a-b.c1.de"]
+    "text", ["pkgs.dev", "*.example.org", "xn--bcher-kva.example", "a-b.c1.de"]
 )
 def test_names_and_wildcards_may_be_listed(text):
     assert host_problem(text) == ""
@@ -239,22 +239,22 @@ def test_names_and_wildcards_may_be_listed(text):
 @pytest.mark.parametrize(
     "text",
     [
-        *("*", "*.org", "*pypi.org", "a.*.org", "**.pypi.org", ".pypi.org", "pypi.org.", "", "org"),
+        *("*", "*.org", "*pkgs.dev", "a.*.org", "**.pkgs.dev", ".pkgs.dev", "pkgs.dev.", "", "org"),
         *(
-            "https://pypi.org",
-            "pypi.org/simple",
-            "pypi.org:443",
-            "u@pypi.org",
+            "https://pkgs.dev",
+            "pkgs.dev/simple",
+            "pkgs.dev:443",
+            "u@pkgs.dev",
             "127.0.0.1",
             "[::1]",
         ),
         *(
-            "PYPI.org",
+            "PKGS.dev",
             "bücher.example",
             "localhost",
             "db.internal",
             "a b.org",
-            "pypi.org\n",
+            "pkgs.dev\n",
             "1.2.3",
         ),
     ],
@@ -268,7 +268,7 @@ def test_presets_hold_hosts_that_may_be_listed():
 
 
 def test_hosts_of_presets_and_own_ones_count_once():
-    assert hosts_of(("python", "gone"), ("a.example", "pypi.org")) == (
+    assert hosts_of(("python", "gone"), ("a.example", PRESETS["python"][0])) == (
         *PRESETS["python"],
         "a.example",
     )
@@ -294,7 +294,7 @@ def test_a_policy_is_read_as_it_was_written():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{}", "[]", "null", '{"network": "all"}', POLICY.to_json().replace('"pypi.org"', "7")],
+    ["", "{}", "[]", "null", '{"network": "all"}', POLICY.to_json().replace('"pkgs.dev"', "7")],
 )
 def test_damaged_policies_are_errors(text):
     with pytest.raises(ValueError, match="."):

@@ -14,8 +14,8 @@ from paca.sandbox.egress.reasons import Reason
 from tests.support.egress import PUBLIC, EgressWorld, hello
 
 pytestmark = pytest.mark.anyio
-GET = b"GET http://pypi.org/a HTTP/1.1\r\nHost: pypi.org\r\n\r\n"
-CONNECT = b"CONNECT pypi.org:443 HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n"
+GET = b"GET http://pkgs.dev/a HTTP/1.1\r\nHost: pkgs.dev\r\n\r\n"
+CONNECT = b"CONNECT pkgs.dev:443 HTTP/1.1\r\nHost: pkgs.dev:443\r\n\r\n"
 
 
 @pytest.fixture
@@ -30,16 +30,16 @@ def status(answer: bytes) -> int:
 
 async def test_a_plain_request_reaches_its_server_and_is_booked_before_and_after(world):
     assert (await world.ask(GET)).endswith(b"hello")
-    assert world.got == b"GET /a HTTP/1.1\r\nHost: pypi.org\r\nConnection: close\r\n\r\n"
+    assert world.got == b"GET /a HTTP/1.1\r\nHost: pkgs.dev\r\nConnection: close\r\n\r\n"
     assert world.connected == [(PUBLIC, 80)]
     begin, end = world.booked()
-    assert (begin.host, begin.port, begin.reason, begin.begins) == ("pypi.org", 80, "", True)
+    assert (begin.host, begin.port, begin.reason, begin.begins) == ("pkgs.dev", 80, "", True)
     assert (end.sent, end.received, end.begins) == (len(world.got), len(world.answer), False)
 
 
 async def test_a_tunnel_passes_tls_for_its_host(world):
     world.answer = b"Connection: close"
-    first = hello("pypi.org")
+    first = hello("pkgs.dev")
     answer = await world.ask(CONNECT, first)
     assert answer == gate.ESTABLISHED + world.answer
     assert world.got == first
@@ -50,7 +50,7 @@ async def test_a_tunnel_passes_a_first_message_that_comes_in_pieces(world):
     world.answer = b"Connection: close"
     reader, writer = await world.open(CONNECT)
     assert await reader.readuntil(b"\r\n\r\n") == gate.ESTABLISHED
-    first = hello("pypi.org")
+    first = hello("pkgs.dev")
     for at in range(0, len(first), 100):
         writer.write(first[at : at + 100])
         await writer.drain()
@@ -64,7 +64,7 @@ async def test_a_tunnel_passes_a_first_message_that_comes_in_pieces(world):
     ("first", "reason"),
     [
         (hello("evil.example"), Reason.SNI_DIFFERS),
-        (hello("www.pypi.org"), Reason.SNI_DIFFERS),
+        (hello("www.pkgs.dev"), Reason.SNI_DIFFERS),
         (hello(None), Reason.SNI_DIFFERS),
         (b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n", Reason.NOT_TLS),
         (b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", Reason.NOT_TLS),
@@ -92,12 +92,12 @@ async def test_a_client_that_sends_no_first_message_is_cut(world, monkeypatch):
 
 async def test_a_request_that_comes_byte_by_byte_is_cut(world, monkeypatch):
     monkeypatch.setattr(gate, "HEAD_SECONDS", 0.05)
-    assert status(await world.ask(b"GET http://pypi.org/ HT")) == 403
+    assert status(await world.ask(b"GET http://pkgs.dev/ HT")) == 403
     assert world.booked()[-1].reason is Reason.SLOW
 
 
 async def test_a_head_that_is_too_long_is_refused(world):
-    assert status(await world.ask(b"GET http://pypi.org/" + b"a" * (40 << 10))) == 403
+    assert status(await world.ask(b"GET http://pkgs.dev/" + b"a" * (40 << 10))) == 403
     assert world.booked()[-1].reason is Reason.MALFORMED
 
 
@@ -129,8 +129,8 @@ async def test_a_head_that_is_too_long_is_refused(world):
     ],
 )
 async def test_a_listed_name_never_leads_to_a_private_address(world, found):
-    world.names["pypi.org"] = found
-    answer = await world.ask(CONNECT, hello("pypi.org"))
+    world.names["pkgs.dev"] = found
+    answer = await world.ask(CONNECT, hello("pkgs.dev"))
     assert status(answer) == 403
     assert b"private network" in answer
     assert world.connected == []
@@ -142,7 +142,7 @@ def test_an_address_of_this_machine_counts_as_private():
     nothing = AllowedServers()
     for address, found in ((own, []), (other, [other])):
         assert found == addresses.allowed_addresses(
-            "pypi.org", 443, [address], nothing, is_own=lambda each: each == own
+            "pkgs.dev", 443, [address], nothing, is_own=lambda each: each == own
         )
 
 
@@ -155,30 +155,30 @@ def test_addresses_of_this_machine_are_found():
 @pytest.mark.parametrize(
     ("listed", "found", "reached"),
     [
-        ("pypi.org:443", "10.0.0.7", True),
-        ("pypi.org:80", "10.0.0.7", False),
-        ("pypi.org:443", "169.254.169.254", False),
+        ("pkgs.dev:443", "10.0.0.7", True),
+        ("pkgs.dev:80", "10.0.0.7", False),
+        ("pkgs.dev:443", "169.254.169.254", False),
         ("other.example:443", "10.0.0.7", False),
     ],
 )
 async def test_private_servers_are_reached_where_the_operator_lists_them(
     tmp_path, listed, found, reached
 ):
-    policy = EgressPolicy(Network.RESTRICTED, ("pypi.org",), private=(listed,))
+    policy = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",), private=(listed,))
     async with EgressWorld(tmp_path, policy) as world:
-        world.names["pypi.org"] = [found]
+        world.names["pkgs.dev"] = [found]
         world.answer = b"Connection: close"
-        await world.ask(CONNECT, hello("pypi.org"))
+        await world.ask(CONNECT, hello("pkgs.dev"))
         assert bool(world.connected) is reached
 
 
 async def test_a_name_is_resolved_once_so_that_it_cannot_move(world):
     """DNS rebinding: the second answer would be a private address."""
     world.answer = b"Connection: close"
-    await world.ask(CONNECT, hello("pypi.org"))
-    world.names["pypi.org"] = ["127.0.0.1"]
+    await world.ask(CONNECT, hello("pkgs.dev"))
+    world.names["pkgs.dev"] = ["127.0.0.1"]
     assert status(await world.ask(GET)) == 403
-    assert world.resolved == ["pypi.org", "pypi.org"]
+    assert world.resolved == ["pkgs.dev", "pkgs.dev"]
     assert world.connected == [(PUBLIC, 443)]
 
 
@@ -197,11 +197,11 @@ async def test_a_redirect_to_another_host_is_a_new_request(world):
         b"HTTP/1.1 302 Found\r\nLocation: http://evil.example/\r\nConnection: close\r\n\r\n"
     )
     assert status(await world.ask(GET)) == 302
-    assert world.resolved == ["pypi.org"]
+    assert world.resolved == ["pkgs.dev"]
 
 
 async def test_a_second_request_on_the_connection_goes_nowhere(world):
-    second = GET.replace(b"pypi.org", b"evil.example")
+    second = GET.replace(b"pkgs.dev", b"evil.example")
     answer = await world.ask(GET + second + GET)
     assert answer.count(b"HTTP/1.1") == 1
     assert world.got.count(b"GET") == 1
@@ -225,10 +225,10 @@ async def test_a_server_that_refuses_is_told_and_booked(world):
 
 
 async def test_the_budget_of_requests_counts_refused_ones_and_survives_the_process(tmp_path):
-    policy = EgressPolicy(Network.RESTRICTED, ("pypi.org",), max_requests=2)
+    policy = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",), max_requests=2)
     async with EgressWorld(tmp_path, policy) as world:
         assert status(await world.ask(GET)) == 200
-        assert status(await world.ask(GET.replace(b"pypi.org", b"evil.example"))) == 403
+        assert status(await world.ask(GET.replace(b"pkgs.dev", b"evil.example"))) == 403
         assert b"budget" in await world.ask(GET)
         booked = len(world.booked())
         await world.ask(GET)
@@ -240,7 +240,7 @@ async def test_the_budget_of_requests_counts_refused_ones_and_survives_the_proce
 
 
 async def test_the_budget_of_bytes_ends_a_transfer(tmp_path):
-    policy = EgressPolicy(Network.RESTRICTED, ("pypi.org",), max_bytes=100)
+    policy = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",), max_bytes=100)
     async with EgressWorld(tmp_path, policy) as world:
         world.answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b"x" * 500
         assert len(await world.ask(GET)) < 500
@@ -258,7 +258,7 @@ async def test_connections_beyond_the_most_are_refused_at_once(world, monkeypatc
 
 async def test_a_narrower_policy_cuts_open_connections(world):
     world.answer = b"more"
-    reader, writer = await world.open(CONNECT, hello("pypi.org"))
+    reader, writer = await world.open(CONNECT, hello("pkgs.dev"))
     await reader.readuntil(b"\r\n\r\n")
     assert await reader.read(4) == b"more"
     world.gate.enforce()
@@ -273,7 +273,7 @@ async def test_a_narrower_policy_cuts_open_connections(world):
 
 async def test_a_transfer_goes_on_after_the_client_has_ended_its_part(world):
     world.answer = b"Connection: close" + b"y" * (1 << 20)
-    reader, writer = await world.open(CONNECT, hello("pypi.org"))
+    reader, writer = await world.open(CONNECT, hello("pkgs.dev"))
     writer.write_eof()
     assert (await reader.read(-1)).endswith(world.answer)
     writer.close()
@@ -287,18 +287,18 @@ def record(body: bytes) -> bytes:
 
 
 def test_a_first_message_is_read_from_any_pieces_and_records():
-    first = hello("pypi.org")
-    assert client_hello.server_name(first) == "pypi.org"
+    first = hello("pkgs.dev")
+    assert client_hello.server_name(first) == "pkgs.dev"
     assert all(client_hello.server_name(first[:n]) is None for n in range(len(first)))
     body = first[5:]
     spread = b"".join(record(body[at : at + 7]) for at in range(0, len(body), 7))
-    assert client_hello.server_name(spread) == "pypi.org"
-    assert client_hello.server_name(first + b"\x17\x03\x03") == "pypi.org"
+    assert client_hello.server_name(spread) == "pkgs.dev"
+    assert client_hello.server_name(first + b"\x17\x03\x03") == "pkgs.dev"
 
 
 def test_a_first_message_with_two_names_is_none():
-    first = hello("pypi.org")
-    name = b"\x00\x00\x08pypi.org"
+    first = hello("pkgs.dev")
+    name = b"\x00\x00\x08pkgs.dev"
     at = first.index(name)
     two = name + name
     grown = len(name)
@@ -325,9 +325,9 @@ def test_a_first_message_with_two_names_is_none():
 def test_lines_that_a_crash_has_cut_are_skipped(tmp_path):
     path = tmp_path / "booked.jsonl"
     first = Booking(path)
-    first.begin("pypi.org", 443)
+    first.begin("pkgs.dev", 443)
     with path.open("ab") as file:
         file.write(json.dumps([1, 2]).encode() + b'\nnull\n[1.0, "half')
     lines, offset = booking.read_lines(path, 0)
-    assert [line.host for line in lines] == ["pypi.org"]
+    assert [line.host for line in lines] == ["pkgs.dev"]
     assert booking.read_lines(path, offset) == ([], offset)

@@ -15,7 +15,7 @@ from paca.sandbox.egress.gates import Gates
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
-POLICY = EgressPolicy(Network.RESTRICTED, ("pypi.org",))
+POLICY = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",))
 CONNECT = b"CONNECT evil.example:443 HTTP/1.1\r\n\r\n"
 
 

@@ -49,7 +49,7 @@ async def opened(backend, world, anyio_backend) -> AsyncIterator[SandboxHandle]:
 
 @pytest.mark.parametrize("backend", PARAMETERS, indirect=True)
 async def test_commands_reach_listed_hosts_only(opened, world):
-    found = await opened.bash(FETCH.format("pypi.org"))
+    found = await opened.bash(FETCH.format("pkgs.dev"))
     assert found.output.strip() == "hello"
     found = await opened.bash(FETCH.format("evil.example"))
     assert "403" in found.output
@@ -63,7 +63,7 @@ async def test_commands_reach_listed_hosts_only(opened, world):
 @pytest.mark.parametrize("backend", PARAMETERS, indirect=True)
 async def test_large_transfers_arrive_whole_and_in_bounded_memory(opened, world):
     world.answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b"x" * (8 << 20)
-    fetch = FETCH.format("pypi.org").replace(".read().decode()", ".read().count(b'x')")
+    fetch = FETCH.format("pkgs.dev").replace(".read().decode()", ".read().count(b'x')")
     found = await asyncio.gather(*(opened.bash(fetch, seconds=60) for _ in range(3)))
     assert {each.output.strip() for each in found} == {str(8 << 20)}
 
@@ -72,11 +72,11 @@ async def test_large_transfers_arrive_whole_and_in_bounded_memory(opened, world)
 async def test_a_gate_that_is_away_is_told_and_found_again(opened, world):
     away = world.socket_path.with_name("away")
     world.socket_path.rename(away)
-    found = await opened.bash(FETCH.format("pypi.org"))
+    found = await opened.bash(FETCH.format("pkgs.dev"))
     assert "503" in found.output
     assert "run the command again" in found.output
     away.rename(world.socket_path)
-    found = await opened.bash(FETCH.format("pypi.org"))
+    found = await opened.bash(FETCH.format("pkgs.dev"))
     assert found.output.strip() == "hello"
 
 
