@@ -72,6 +72,7 @@ def page_urls(member: Member, conversation: Conversation) -> dict[str, str]:
         "socket": f"/ws/conversations/{conversation.id}/",
         "project": reverse("overview", args=[project_id]),
         "conversations": reverse("conversations", args=[project_id]),
+        "network": reverse("conversation_network", args=[project_id, conversation.id]),
         "exportMarkdown": f"{export}?format=markdown",
         "exportJson": f"{export}?format=json",
         "next": next_url(project_id),

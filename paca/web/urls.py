@@ -9,6 +9,7 @@ from paca.web.views import (
     join,
     mcp_sign_in,
     memory,
+    network,
     one_time_link,
     pages,
     project_settings,
@@ -60,6 +61,11 @@ urlpatterns = [
         "projects/<uuid:project>/conversations/<uuid:conversation_id>/",
         pages.conversation,
         name="conversation",
+    ),
+    path(
+        "projects/<uuid:project>/conversations/<uuid:conversation_id>/network/",
+        network.conversation_network,
+        name="conversation_network",
     ),
     path("styleguide/", styleguide.styleguide, name="styleguide"),
 ]

@@ -46,6 +46,7 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         server_time_zone=settings.DEFAULT_TIME_ZONE,
         networks=ProjectNetwork.choices,
         network_presets=NETWORK_PRESETS,
+        network_hosts="\n".join(project.network_hosts),
         sprints=sprints,
         open_sprints=[each for each in sprints if each.status != SprintStatus.COMPLETED],
         may_write_project=permissions.allows(member, "projects:write"),

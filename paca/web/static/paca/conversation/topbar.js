@@ -71,6 +71,7 @@ function menu(view) {
       ${separator}
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
+      <a class="menu-item" role="menuitem" href=${page.urls.network}>${icon("plug")}Network</a>
       ${page.mayReadTraces ? item("gauge", "Trace", view.acts.trace) : nothing}
       ${page.mayWrite ? html`${separator}${item("file-text", "Summarise what came before…", view.acts.summarise)}
       ${page.conversation.chat_session_id && !page.agent.retired
