@@ -77,7 +77,7 @@ class SandboxManager:
             ),
         }
         self.backends: Sequence[Backend] = [available[name] for name in BACKEND_NAMES[kind]]
-        self.gates = Gates(data_dir)
+        self.gates = Gates(data_dir, install_id)
         self.fallback_reason = ""  # why the better backend is installed but not used
         self._chosen: Backend | None = None
         self._probed: set[str] = set()
@@ -272,6 +272,7 @@ class SandboxManager:
         backends = [
             backend for backend in self.backends if not backend_name or backend.name == backend_name
         ]
+        self.gates.folder(conversation_id).remove()
         try:
             for backend in backends:
                 await backend.remove(conversation_id, volume)

@@ -139,7 +139,7 @@ class DirectDatabase:
 
 @pytest.fixture
 def gates(tmp_path: Path) -> Gates:
-    return Gates(tmp_path)
+    return Gates(tmp_path, "tests")
 
 
 def keep(gates: Gates) -> None:
@@ -151,6 +151,12 @@ def test_a_worker_counts_what_the_gate_has_booked_and_sets_its_policy(
     world: World, conversation: Conversation, gates: Gates
 ) -> None:
     folder = gates.folder(conversation.pk)
+    started: list[bool] = []
+
+    async def ensure_process() -> None:
+        started.append(True)
+
+    gates.ensure_process = ensure_process
     folder.create()
     folder.write_policy(POLICY)
     booking = Booking(folder.booked)
@@ -162,16 +168,22 @@ def test_a_worker_counts_what_the_gate_has_booked_and_sets_its_policy(
     assert rows(conversation) == [("pkgs.dev", 443, "", 1, 1, 2)]
     assert NetworkBook.objects.get().read_bytes == folder.booked.stat().st_size
     assert folder.read_policy().network is Network.NONE  # its project is closed
+    assert started  # a process that was killed is started again between turns
 
 
 def test_gates_of_deleted_conversations_and_unused_ones_are_removed(
     conversation: Conversation, gates: Gates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, gone = gates.folder(conversation.pk), gates.folder(uuid.uuid4())
+
+    async def ensure_process() -> None:
+        pass
+
+    gates.ensure_process = ensure_process
     for folder in (kept, gone):
         folder.create()
     keep(gates)
-    assert gates.list_open() == [] or [each.path for each in gates.list_open()] == [kept.path]
+    assert [each.path for each in gates.list_open()] == [kept.path]
     monkeypatch.setattr(network_gates, "UNUSED_SECONDS", -1.0)
     keep(gates)
     assert gates.list_open() == []

@@ -1,10 +1,13 @@
 """Creates containers of sandboxes, without starting them."""
 
+from dataclasses import replace
+
 from paca.engine.context.skills import SKILLS_FOLDER
 from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.docker import container, image, skill_files
 from paca.sandbox.docker.container import Container
 from paca.sandbox.docker.engine import CONFLICT, DockerEngine, DockerRefused
+from paca.sandbox.docker.host_paths import HostPaths
 from paca.sandbox.docker.inventory import Inventory
 
 CREATE_SECONDS = 40.0  # a busy disk makes a volume and its first files slowly
@@ -20,6 +23,7 @@ class ContainerCreator:
         self._engine = engine
         self._inventory = inventory
         self._idle_policy = idle_policy
+        self._host_paths = HostPaths(engine)
 
     async def image_id(self) -> str:
         """The digest of the image. Raises ``SandboxUnavailable`` if its runner does not fit this Paca."""
@@ -46,8 +50,11 @@ class ContainerCreator:
 
         Raises ``SandboxUnavailable``.
         """
+        on_host = spec
+        if spec.gate is not None:
+            on_host = replace(spec, gate=await self._host_paths.find(spec.gate))
         body = container.configuration(
-            spec,
+            on_host,
             image=await self.image_id(),
             labels=labels,
             volume=volume,

@@ -61,7 +61,8 @@ class GateFolder:
 
     def create(self) -> None:
         """Make the folders. Raises ``OSError``."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.parent.mkdir(exist_ok=True, mode=0o700)
         self.path.mkdir(exist_ok=True, mode=0o700)
         self.inside.mkdir(exist_ok=True)
         self.inside.chmod(0o755)  # the user inside is another one

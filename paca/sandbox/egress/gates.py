@@ -34,10 +34,10 @@ NOT_STARTED = (
 
 
 class Gates:
-    """The gates of this machine, below the data folder."""
+    """The gates of one installation on this machine. Another one may share the data folder."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self.root = data_dir.resolve() / "run" / ROOT
+    def __init__(self, data_dir: Path, install_id: str) -> None:
+        self.root = data_dir.resolve() / "run" / ROOT / install_id
         self._version = version()
         self._checked_version = False
         self._starting = asyncio.Lock()
@@ -59,7 +59,7 @@ class Gates:
             raise SandboxUnavailable(
                 f"The network of this sandbox cannot be opened: {error}."
             ) from error
-        await self._ensure_process()
+        await self.ensure_process()
         return folder.inside
 
     async def close(self, conversation_id: UUID) -> None:
@@ -71,12 +71,17 @@ class Gates:
             with suppress(OSError, TimeoutError):
                 await self._ask(process.LOOK)
 
+    def remove_all(self) -> None:
+        """Remove all gates of this installation on this machine. Their process ends then."""
+        for folder in self.list_open():
+            folder.remove()
+
     def list_open(self) -> list[GateFolder]:
         """The folders of all gates of this machine."""
         return list(list_folders(self.root))
 
-    async def _ensure_process(self) -> None:
-        """Find the process, or start it. Raises ``SandboxUnavailable``."""
+    async def ensure_process(self) -> None:
+        """Find the process, or start it; commands in the background use it after the turn. Raises ``SandboxUnavailable``."""
         async with self._starting:
             give_up_at, start_at = clock.monotonic() + START_SECONDS, 0.0
             while True:

@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 LOCK, CONTROL = "lock", "control"
 LOOK_SECONDS = 1.0
 UNUSED_SECONDS = 60.0
+ABANDONED_SECONDS = (
+    3 * 3600.0
+)  # without a word of a worker; a paused sandbox may be resumed until then
 MAX_LINE = 64
 LOOK, END = b"look", b"end"
 OPEN_FILES = 65_536
@@ -40,14 +44,15 @@ class GateProcess:
         self._gates: dict[UUID, tuple[Gate, asyncio.AbstractServer]] = {}
         self._ending = asyncio.Event()
         self._looking = asyncio.Lock()
+        self._asked_at = time.monotonic()
 
     async def run(self) -> None:
-        """Serve until no conversation has had a gate for ``UNUSED_SECONDS``, or a worker asks it to end."""
+        """Serve until no conversation has had a gate for ``UNUSED_SECONDS``, all workers are gone, or one asks it to end."""
         await self._look()
         control = await listen(self._root / CONTROL, self._control)
         try:
             unused = 0.0
-            while unused < UNUSED_SECONDS and self._root.is_dir():
+            while unused < UNUSED_SECONDS and not self._is_abandoned and self._root.is_dir():
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):
                         await self._ending.wait()
@@ -57,6 +62,12 @@ class GateProcess:
         finally:
             (self._root / CONTROL).unlink(missing_ok=True)
             control.close()
+
+    @property
+    def _is_abandoned(self) -> bool:
+        """Whether the workers are gone, and no transfer is left. Sandboxes end themselves then."""
+        busy = any(not gate.is_idle for gate, _ in self._gates.values())
+        return not busy and time.monotonic() - self._asked_at > ABANDONED_SECONDS
 
     async def _look(self) -> None:
         """Open the gates of new conversations, close those of removed ones, and enforce the policies of now."""
@@ -89,6 +100,7 @@ class GateProcess:
 
     async def _control(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer a worker with this version, once every folder that is there now has its gate."""
+        self._asked_at = time.monotonic()
         with suppress(OSError, ValueError):
             line = (await reader.readline()).strip()
             if line == END:

@@ -71,6 +71,7 @@ class GateKeeper:
     async def _set_policies(self, folders: list[GateFolder]) -> None:
         """Give each gate the policy of now: a project may have narrowed its list. Unused gates are removed."""
         wanted = [folder.conversation_id for folder in folders]
+        has_gates = False
         known = await self._database.call(network_use.gates_of, wanted)
         for folder in folders:
             found = known.get(folder.conversation_id)
@@ -82,6 +83,9 @@ class GateKeeper:
                 self._remove(folder)
                 continue
             await asyncio.to_thread(folder.write_policy, found.policy)
+            has_gates = True
+        if has_gates:
+            await self._gates.ensure_process()
 
     def _remove(self, folder: GateFolder) -> None:
         folder.remove()

@@ -40,7 +40,7 @@ def pid_of(root: Path) -> int:
 
 @pytest.fixture
 def opened(tmp_path):
-    made = Gates(tmp_path)
+    made = Gates(tmp_path, "tests")
     yield made
     if pid := pid_of(made.root):
         os.kill(pid, signal.SIGKILL)
@@ -64,7 +64,7 @@ async def test_another_worker_uses_the_process_and_a_killed_one_is_replaced(open
     conversation_id = uuid.uuid4()
     await opened.open(conversation_id, POLICY)
     pid = pid_of(opened.root)
-    other = Gates(tmp_path)
+    other = Gates(tmp_path, "tests")
     await other.open(conversation_id, POLICY)
     assert pid_of(opened.root) == pid
     os.kill(pid, signal.SIGKILL)
@@ -78,7 +78,7 @@ async def test_another_worker_uses_the_process_and_a_killed_one_is_replaced(open
 async def test_a_process_of_another_version_is_replaced_once(opened, tmp_path):
     await opened.open(uuid.uuid4(), POLICY)
     pid = pid_of(opened.root)
-    newer = Gates(tmp_path)
+    newer = Gates(tmp_path, "tests")
     newer._version = "newer"
     await newer.open(uuid.uuid4(), POLICY)
     assert pid_of(opened.root) not in (0, pid)

@@ -61,6 +61,7 @@ class Command(BaseCommand):
             raise CommandError("A worker is running, and uses them. Stop the workers first.")
         left = asyncio.run(removal.remove_all(manager, found))
         manager.remove_leftovers()
+        manager.gates.remove_all()
         self.stdout.write(f"{found.number - left} sandboxes were removed with their files.")
         if left or missing:
             raise CommandError(
