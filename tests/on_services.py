@@ -88,6 +88,9 @@ CHOSEN = (
     "tests/accounts/test_tokens.py",
     "tests/agents/test_agents.py",
     "tests/agents/test_api.py",
+    # The network: constraints, defaults in JSON, and a count by compare-and-swap.
+    "tests/agents/test_network.py::test_the_database_knows_three_networks",
+    "tests/agents/test_network.py::test_a_project_opens_the_hosts_of_its_list",
     "tests/agents/test_skills.py::test_database_refuses_a_skill_without_text_or_with_a_name_twice",
     "tests/agents/test_skills.py::test_list_takes_as_many_queries_for_30_skills_as_for_3",
     # MCP servers: constraints, schemas in JSON, and a lease by compare-and-swap.

@@ -68,6 +68,7 @@ def test_settings_have_a_meaning_and_their_unit_in_their_name():
         "MINUTE",
         "HOUR",
         "HOPS",
+        "REQUESTS",
         "CPUS",
         "STEPS",
         "RETRIES",
