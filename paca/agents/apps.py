@@ -25,6 +25,8 @@ class AgentsConfig(AppConfig):
         addresses.allow_private_servers(
             _parsed("PRIVATE_MCP_SERVERS", settings.PRIVATE_MCP_SERVERS)
         )
+        # The gates of sandboxes read it; here it is only checked.
+        _parsed("PRIVATE_PACKAGE_SERVERS", settings.PRIVATE_PACKAGE_SERVERS)
 
 
 def _parsed(setting: str, entries: list[str]) -> AllowedServers:

@@ -45,6 +45,7 @@ def form_data(world: World, agent: Agent | None = None, **changes: Any) -> dict[
         data |= {"name": "Bo", "handle": "@Bo", "model": "demo/guide", "status": "active"}
         data |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
         data |= {"project": world.project.pk, "sandbox_life": "ephemeral", "approval": "auto"}
+        data |= {"sandbox_network": "restricted"}
         data |= {"verification": "off", "category": "custom", "priority": 1}
         data |= {"memory": "ask", "limit_helpers": 4}
     data |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}

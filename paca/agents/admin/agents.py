@@ -98,6 +98,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             "sandbox_memory_mib": "Memory in MiB",
             "sandbox_cpus": "Cores",
             "sandbox_life": "When it is unused",
+            "sandbox_network": "Network",
             "git_name": "Name",
             "git_email": "E-mail",
         }
@@ -245,7 +246,10 @@ class AgentAdmin(ServiceAdmin):
         ),
         (
             "Sandbox",
-            {"classes": ["tab"], "fields": ("sandbox_memory_mib", "sandbox_cpus", "sandbox_life")},
+            {
+                "classes": ["tab"],
+                "fields": ("sandbox_memory_mib", "sandbox_cpus", "sandbox_life", "sandbox_network"),
+            },
         ),
         ("Approval", {"classes": ["tab"], "fields": ("approval", "plan_mode", "teams", "tracing")}),
         (

@@ -96,7 +96,7 @@ def _decide_plain(request: Request, policy: EgressPolicy) -> Allowed | Denied:
     found = _authority(authority)
     if found is None:
         return Denied(Reason.MALFORMED, authority)
-    host, port = found[0], found[1] or HTTP_PORT
+    host, port = found[0], HTTP_PORT if found[1] is None else found[1]
     if scheme != "http":
         return Denied(Reason.SCHEME, host, port)
     # guard: egress-plain-requests-to-the-port-of-http

@@ -77,6 +77,8 @@ class Gate:
 
     def enforce(self) -> None:
         """Cut the connections that the policy of now does not allow any more."""
+        if not self._open:
+            return
         policy = self._policy()
         for task, host in list(self._open.items()):
             # guard: egress-a-narrower-policy-cuts-connections
@@ -151,7 +153,8 @@ class Gate:
         except Cut as cut:
             reason = cut.reason
         except asyncio.CancelledError:
-            reason = Reason.NOT_LISTED
+            allowed = self._policy().allows_host(wanted.host)
+            reason = Reason.RESTARTED if allowed else Reason.NOT_LISTED
             raise
         finally:
             self._booking.end(

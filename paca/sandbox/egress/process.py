@@ -91,6 +91,8 @@ class GateProcess:
             return
         if not folder.policy.exists():
             return
+        if (replaced := self._gates.pop(folder.conversation_id, None)) is not None:
+            replaced[1].close()
         gate = Gate(folder.read_policy, Booking(folder.booked))
         server = await listen(folder.socket, gate.serve, limit=request_head.MAX_HEAD_BYTES)
         folder.socket.chmod(

@@ -26,6 +26,7 @@ class Reason(StrEnum):
     TOO_MANY = "too_many"
     BUDGET = "budget"
     SLOW = "slow"
+    RESTARTED = "restarted"
 
 
 # Each is one line of ASCII: it also stands in the status line of the answer, which most programs show.
@@ -55,6 +56,7 @@ SENTENCES: dict[Reason, str] = {
         "This conversation has used up what it may transfer. Work with what is there, or go on in a new conversation."
     ),
     Reason.SLOW: "The request did not arrive in time. Send it again.",
+    Reason.RESTARTED: "The gate was started again, which cut a connection to {host}. Run the command again.",
 }
 
 

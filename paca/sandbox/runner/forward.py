@@ -19,7 +19,7 @@ ENVIRONMENT = {
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
 }
 READ_BYTES = 1 << 16
-MAX_UNSENT_BYTES = 1 << 18
+MAX_UNSENT_BYTES = 1 << 17
 MAX_CONNECTIONS = 96  # more than the gate serves, so that the gate says it
 SOMAXCONN = 128
 NO_GATE = b"The network gate of Paca does not answer now. It is started again: run the command again in a moment."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from uuid import UUID
 
 from paca.common import clock
@@ -82,7 +83,8 @@ class GateKeeper:
             if not found.is_living and await asyncio.to_thread(_is_unused, folder):
                 self._remove(folder)
                 continue
-            await asyncio.to_thread(folder.write_policy, found.policy)
+            with suppress(OSError):  # another worker has removed it
+                await asyncio.to_thread(folder.write_policy, found.policy)
             has_gates = True
         if has_gates:
             await self._gates.ensure_process()

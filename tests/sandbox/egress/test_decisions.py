@@ -121,6 +121,7 @@ ATTACKS = {
     "two Hosts": (get("http://pkgs.dev/", "pkgs.dev", "Host: evil.example"), Reason.MALFORMED),
     "a tunnel with another Host": (connect("pkgs.dev:443", "Host: evil.com"), Reason.HOST_DIFFERS),
     "another port by http": (get("http://pkgs.dev:8080/", "pkgs.dev:8080"), Reason.PORT),
+    "port zero by http": (get("http://pkgs.dev:0/", "pkgs.dev"), Reason.PORT),
     "the port of TLS by http": (get("http://pkgs.dev:443/", "pkgs.dev:443"), Reason.PORT),
     "https without a tunnel": (get("https://pkgs.dev/", "pkgs.dev"), Reason.SCHEME),
     "another scheme": (get("ftp://pkgs.dev/", "pkgs.dev"), Reason.SCHEME),
