@@ -1,0 +1,42 @@
+"""The sandbox of an agent in requests and answers."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from paca.agents.models import Agent
+from paca.common.api.serializers import InputSerializer
+
+
+class SandboxSerializer(serializers.Serializer[Any]):
+    """The sandbox of its commands. Null is the server's default; the project says how wide its network is at most."""
+
+    memory_mib = serializers.IntegerField(source="sandbox_memory_mib", allow_null=True)
+    cpus = serializers.FloatField(source="sandbox_cpus", allow_null=True)
+    life = serializers.CharField(source="sandbox_life")
+    network = serializers.CharField(source="sandbox_network")
+
+
+class SandboxInput(InputSerializer):
+    """The sandbox of its commands."""
+
+    memory_mib = serializers.IntegerField(
+        source="sandbox_memory_mib", required=False, allow_null=True
+    )
+    cpus = serializers.DecimalField(
+        source="sandbox_cpus", max_digits=5, decimal_places=2, required=False, allow_null=True
+    )
+    life = serializers.ChoiceField(
+        source="sandbox_life",
+        choices=Agent.SandboxLife.choices,
+        required=False,
+        help_text="What happens to running processes when the sandbox is unused for a while: "
+        "ephemeral ends them, persistent pauses them first. Files are kept either way.",
+    )
+    network = serializers.ChoiceField(
+        source="sandbox_network",
+        choices=Agent.SandboxNetwork.choices,
+        required=False,
+        help_text="none, restricted (the hosts that the project lists) or open (all public hosts; this needs the "
+        "permission projects:write). The project's own setting is the most that it gets.",
+    )
