@@ -230,6 +230,7 @@ INSTALLED_APPS = [
     "paca.accounts",
     "paca.projects",
     "paca.agents",
+    "paca.repositories",
     "paca.conversations",
     "paca.ops",
     "paca.realtime",

@@ -1,0 +1,62 @@
+"""The branches on which conversations work in repositories, and the pull requests that they opened."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from paca.common.models import BaseModel
+from paca.conversations.models.conversation import Conversation
+from paca.repositories.models import Repository
+
+
+class PullRequestState(models.TextChoices):
+    """What became of a pull request, as its server told."""
+
+    OPEN = "open", "Open"
+    MERGED = "merged", "Merged"
+    CLOSED = "closed", "Closed without a merge"
+
+
+class ConversationBranch(BaseModel):
+    """A branch of a repository that a conversation has cloned, pushed, or opened a pull request of.
+
+    ``base`` is the commit that was cloned and ``base_branch`` its branch; ``pushed`` is the last commit that was
+    pushed. They are empty until then, as are number, address and state of the pull request.
+    """
+
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="branches", db_index=False
+    )
+    repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="branches")
+    branch = models.CharField(max_length=255)
+    base_branch = models.CharField(max_length=255, blank=True, default="")
+    base = models.CharField(max_length=64, blank=True, default="")
+    pushed = models.CharField(max_length=64, blank=True, default="")
+    pr_number = models.PositiveBigIntegerField(null=True, blank=True)
+    pr_url = models.CharField(max_length=1000, blank=True, default="")
+    state = models.CharField(max_length=10, choices=PullRequestState, blank=True, default="")
+
+    class Meta:
+        ordering = ["-updated_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "repository", "branch"],
+                name="branch_is_one_row_for_each_conversation",
+            ),
+            models.CheckConstraint(
+                name="pull_request_has_a_number_an_address_and_a_state",
+                condition=Q(pr_number=None, pr_url="", state="")
+                | (Q(pr_number__isnull=False, state__in=PullRequestState.values) & ~Q(pr_url="")),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["repository", "pr_number"],
+                condition=Q(pr_number__isnull=False),
+                name="branch_by_pull_request",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.branch

@@ -1,0 +1,1 @@
+"""Writes of repositories, of connections to git servers and of their webhooks."""
