@@ -1,4 +1,7 @@
-"""The secret values that Paca knows, which neither a trace nor a span nor a memory may hold."""
+"""The secret values that Paca knows, which no text that a run stores, shows or sends may hold.
+
+Rooms with secrets of their own give them by ``secret_removal.add_source``.
+"""
 
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
@@ -10,7 +13,7 @@ from django.db.models import Q
 from paca.agents import encryption, mcp_secrets
 from paca.agents.models import Agent, McpServer, ModelKey
 from paca.agents.services.rotation import SECRET_COLUMNS
-from paca.common.secret_removal import secrets_of_header
+from paca.common.secret_removal import SecretScope, from_sources, secrets_of_header
 from paca.engine.llm.credentials import secrets_of
 from paca.projects.models import Member
 
@@ -32,7 +35,9 @@ def of_agent(agent_id: UUID) -> frozenset[str]:
     )
     stored = [*own, *lent.values_list("encrypted_key", flat=True)]
     keys = [encryption.decrypt(each) for each in stored if each]
-    return of_installation().union(*map(secrets_of, keys), _of_mcp_servers(agent_id))
+    # guard: rooms-give-their-secrets
+    of_rooms = from_sources(SecretScope(project_id, agent_id))
+    return of_installation().union(*map(secrets_of, keys), _of_mcp_servers(agent_id), of_rooms)
 
 
 def _of_mcp_servers(agent_id: UUID) -> frozenset[str]:
@@ -49,7 +54,7 @@ def of_project(project_id: UUID) -> frozenset[str]:
     Raises ``SecretUnreadable`` if one cannot be decrypted.
     """
     agents = Agent.objects.filter(project=project_id).values_list("pk", flat=True)
-    return of_installation().union(*map(of_agent, agents))
+    return of_installation().union(*map(of_agent, agents), from_sources(SecretScope(project_id)))
 
 
 def of_installation() -> frozenset[str]:

@@ -44,6 +44,7 @@ QUESTIONS = "tests/conversations/test_questions_and_plans.py"
 QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
 DELEGATE = "tests/engine/approvals/test_delegate.py"
 HELPERS = "tests/conversations/test_helpers.py"
+SECRET_REMOVAL = "tests/common/test_secret_removal.py"
 SHARED_STREAMS = "tests/sandbox/test_shared_streams.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
@@ -93,7 +94,24 @@ TREE_COPY = "tests/sandbox/test_tree_copy.py"
 COPY_CLAIMS = "tests/sandbox/test_copy_claims.py"
 FILE_COPIES = "tests/sandbox/test_file_copies.py"
 MUTANTS = (
-    Mutant("secrets-leave-a-trace", never, (f"{TRACES}::test_secret_is_removed_in_each_form",)),
+    Mutant(
+        "secrets-leave-a-text", always, (f"{SECRET_REMOVAL}::test_secret_is_removed_in_each_form",)
+    ),
+    Mutant(
+        "short-form-of-a-secret-is-no-secret",
+        filter_dropped,
+        (f"{SECRET_REMOVAL}::test_short_values_remove_nothing",),
+    ),
+    Mutant(
+        "beginning-of-a-secret-waits",
+        never,
+        (f"{SECRET_REMOVAL}::test_stream_shows_at_once_what_begins_no_secret",),
+    ),
+    Mutant(
+        "rooms-give-their-secrets",
+        value("frozenset()"),
+        (f"{MCP_SERVERS}::test_secrets_of_rooms_are_known_to_what_masks_traces",),
+    ),
     Mutant(
         "trace-hides-credentials-in-headers",
         value("[[name, value] for name, value in pairs]"),

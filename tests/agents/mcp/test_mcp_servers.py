@@ -11,6 +11,8 @@ from paca.agents import mcp_reading
 from paca.agents import services as agents
 from paca.agents.models import McpGrant, McpServer, McpTool
 from paca.agents.services import mcp_servers, mcp_tools
+from paca.common import secret_removal
+from paca.common.secret_removal import SecretScope
 from paca.conversations import known_secrets
 from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects import signals
@@ -227,6 +229,19 @@ def test_secrets_of_servers_are_known_to_what_masks_traces(world: World) -> None
     mcp_servers.change(server, by=world.owner, auth="none", oauth_client_id="", headers=headers)
     assert {KEY, f"Bearer {KEY}"} <= known_secrets.of_agent(world.agent.pk)
     assert not McpGrant.objects.exists()
+
+
+def test_secrets_of_rooms_are_known_to_what_masks_traces(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(scope: SecretScope) -> list[str]:
+        return [f"secret-of-{scope.project_id}", f"secret-of-{scope.agent_id}"]
+
+    monkeypatch.setitem(secret_removal._sources, "a room", read)
+    of_project = f"secret-of-{world.agent.project_id}"
+    assert {of_project, f"secret-of-{world.agent.pk}"} <= known_secrets.of_agent(world.agent.pk)
+    known = known_secrets.of_project(world.agent.project_id)
+    assert {of_project, f"secret-of-{world.agent.pk}", "secret-of-None"} <= known
 
 
 def make_grant(

@@ -1,0 +1,176 @@
+"""Removal of secrets: each form, wherever a stream cuts it, and nothing else."""
+
+import base64
+import html
+import json
+import random
+import re
+import string
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus
+from uuid import uuid4
+
+import pytest
+
+from paca.common import secret_removal
+from paca.common.secret_removal import SecretMask, SecretScope, add_source, from_sources
+
+SECRET = 'canary-"quoted"/+é&-0123456789'
+LINES = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEA\n-----END KEY-----"
+RAW = SECRET.encode()
+
+
+def wrapped(text: str, width: int = 20) -> str:
+    return "\r\n".join(text[at : at + width] for at in range(0, len(text), width))
+
+
+FORMS = {
+    "exact": SECRET,
+    "JSON": json.dumps(SECRET),
+    "JSON in Unicode": json.dumps(SECRET, ensure_ascii=False),
+    "JSON in JSON": json.dumps(json.dumps({"key": SECRET})),
+    "JSON with slashes escaped": json.dumps(SECRET).replace("/", "\\/"),
+    "URL": quote(SECRET, safe=""),
+    "URL in small letters": re.sub("%..", lambda found: found[0].lower(), quote(SECRET, safe="")),
+    "form": quote_plus(SECRET),
+    "hex": RAW.hex(),
+    "HEX": RAW.hex().upper(),
+    "HTML": html.escape(SECRET),
+    **{f"base64 at {at}": base64.b64encode(b"x" * at + RAW + b"yz").decode() for at in range(3)},
+    **{f"base64url at {at}": base64.urlsafe_b64encode(b"?" * at + RAW).decode() for at in range(3)},
+    "base64 in lines": wrapped(base64.b64encode(b"key=" + RAW).decode()),
+    "hex in lines": wrapped(RAW.hex(), 7),
+}
+
+
+def holds_part(text: str) -> bool:
+    """Whether half of any form can be read."""
+    plain = text.replace("\n", "").replace("\r", "")
+    forms = secret_removal.forms_of([SECRET])
+    return any(form[: len(form) // 2] in plain or form[len(form) // 2 :] in plain for form in forms)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_secret_is_removed_in_each_form(name: str) -> None:
+    text = f"before {FORMS[name]} after"
+    assert holds_part(text)
+    shown = SecretMask([SECRET]).text(text)
+    assert not holds_part(shown)
+    assert (shown[:7], shown[-6:], "***" in shown) == ("before ", " after", True)
+    assert SecretMask([SECRET]).data(b"\xff" + text.encode()) == b"\xff" + shown.encode()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_stream_shows_no_part_of_a_secret_wherever_it_is_cut(name: str) -> None:
+    text = f"before {FORMS[name]} after"
+    mask = SecretMask([SECRET, LINES])
+    whole = mask.text(text)
+    for cut in range(len(text)):
+        stream = mask.stream()
+        pieces = [stream.feed(text[:cut]), stream.feed(text[cut:]), stream.close()]
+        assert "".join(pieces) == whole
+    stream = mask.stream()
+    assert "".join([*map(stream.feed, text), stream.close()]) == whole
+
+
+def test_stream_shows_at_once_what_begins_no_secret() -> None:
+    stream = SecretMask(["canary-0123456789"]).stream()
+    assert stream.feed("Compiling 17 files ...\n") == "Compiling 17 files ...\n"
+    assert stream.feed("token: can") == "token: "
+    assert stream.feed("ary-01\n") == ""
+    assert stream.feed("2345") == ""
+    assert stream.close() == "canary-01\n2345"
+
+
+def test_longer_secret_that_begins_like_another_is_removed_whole() -> None:
+    mask = SecretMask(["canary-0123", "canary-0123456789"])
+    stream = mask.stream()
+    shown = [stream.feed("a canary-0123"), stream.feed("456789 b"), stream.close()]
+    assert "".join(shown) == mask.text("a canary-0123456789 b") == "a *** b"
+
+
+def test_each_line_of_a_long_secret_counts_as_one() -> None:
+    mask = SecretMask([LINES])
+    assert mask.text(f"a\n{LINES}\nb") == "a\n***\nb"
+    assert "MIIE" not in mask.text(LINES.split("\n")[1])
+
+
+def test_short_values_remove_nothing() -> None:
+    mask = SecretMask(["", "abc", "1234567"])
+    assert not mask
+    assert mask.text("abc 1234567 abcde") == "abc 1234567 abcde"
+    assert mask.stream().feed("abc 1234567") == "abc 1234567"
+    assert SecretMask(["a\n\n\n\n\nb\nc"]).text("abc") == "abc"  # without its line breaks
+    assert (secret_removal.is_long_enough("1234567 "), secret_removal.is_long_enough("12345678")) == (False, True)  # fmt: skip
+
+
+def test_values_of_json_are_masked_with_their_names_and_unchanged_ones_stay_the_same_object() -> (
+    None
+):
+    mask = SecretMask([SECRET])
+    found = mask.value({"a": [1, None, f"x{SECRET}"], SECRET: True})
+    assert found == {"a": [1, None, "x***"], "***": True}
+    plain = {"a": [1, {"b": "c"}]}
+    assert mask.value(plain) is plain
+
+
+def random_texts(seeded: random.Random) -> Iterator[str]:
+    for _ in range(150):
+        yield "".join(seeded.choices("ab\n", k=seeded.randint(0, 60)))
+
+
+def test_search_finds_what_a_plain_replacement_finds() -> None:
+    seeded = random.Random(14)
+    for text in random_texts(seeded):
+        secrets = ["".join(seeded.choices("ab", k=seeded.randint(8, 11))) for _ in range(6)]
+        mask = SecretMask(secrets)
+        shown, plain = mask.text(text), text.replace("\n", "")
+        assert ("***" in shown) == any(secret in plain for secret in secrets)
+        stream, at, pieces = mask.stream(), 0, []
+        while at < len(text):
+            size = seeded.randint(1, 7)
+            pieces.append(stream.feed(text[at : at + size]))
+            at += size
+        assert "".join([*pieces, stream.close()]) == shown
+
+
+def test_work_grows_with_the_text_and_not_with_the_number_of_secrets() -> None:
+    """Counted in looks at the table of jumps."""
+
+    def looks(number: int, length: int) -> int:
+        seeded = random.Random(7)
+        letters = string.ascii_letters + string.digits
+        mask = SecretMask(["".join(seeded.choices(letters, k=40)) for _ in range(number)])
+        counting = _CountingDict(mask._jumps)
+        mask._jumps = counting
+        mask.text("".join(seeded.choices(letters, k=length)))
+        return counting.looks
+
+    few = looks(5, 20_000)
+    assert looks(100, 20_000) < 1.5 * few
+    assert looks(5, 80_000) < 4.5 * few
+    assert few < 20_000 / 10
+
+
+class _CountingDict(dict[str, int]):
+    looks = 0
+
+    def get(self, key: str, default: int = 0) -> int:  # type: ignore[override]
+        self.looks += 1
+        return super().get(key, default)
+
+
+def test_rooms_give_their_secrets_by_project_and_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secret_removal, "_sources", {})
+    asked = []
+    scope = SecretScope(uuid4(), uuid4())
+
+    def read(of: SecretScope) -> list[str]:
+        asked.append(of)
+        return ["one-secret", ""]
+
+    add_source("tests", read)
+    add_source("tests", read)
+    add_source("others", lambda of: {"another-secret"})
+    assert from_sources(scope) == {"one-secret", "another-secret"}
+    assert asked == [scope]
