@@ -1020,6 +1020,59 @@ class McpAvailable(Event):
     server: str
 
 
+# --- repositories ---------------------------------------------------------------------------------
+
+
+@event("agent.repository.cloned")
+class RepositoryCloned(Event):
+    """The ``repository`` of this name was cloned into ``path`` of the workspace. ``branch`` is the branch that is checked
+    out, and ``commit`` the commit it was at."""
+
+    repository_id: str
+    repository: str
+    branch: str
+    commit: str
+    path: str = ""
+
+
+@event("agent.repository.pushed")
+class RepositoryPushed(Event):
+    """``branch`` of the ``repository`` of this name was pushed, and is at ``commit`` now. ``url``: its page."""
+
+    repository_id: str
+    repository: str
+    branch: str
+    commit: str
+    url: str = ""
+
+
+@event("agent.pull_request.opened")
+class PullRequestOpened(Event):
+    """A pull request of ``branch`` into ``base`` was opened, or was open already. ``url``: its page."""
+
+    repository_id: str
+    repository: str
+    branch: str
+    base: str
+    number: int
+    url: str
+    title: str = ""
+
+
+@event("agent.pull_request.changed")
+class PullRequestChanged(Event):
+    """The git server told that a pull request of this conversation is ``merged``, ``closed`` or ``open`` again. ``by``:
+    the name of the account there."""
+
+    repository_id: str
+    repository: str
+    branch: str
+    number: int
+    url: str
+    state: str
+    by: str = ""
+
+
 @event("agent.event.unknown")
 class UnknownEvent(Event):
     """A stored event of a type or shape that this version does not know, with its whole payload."""

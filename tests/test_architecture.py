@@ -44,6 +44,7 @@ MAY_CATCH_EVERYTHING = {
 MAY_USE_SQL = {
     "paca/conversations/store.py": "the hot path: two transactions a step",
     "paca/conversations/projections.py": "the rows beside the log, in the same two transactions",
+    "paca/conversations/status_columns.py": "the statuses of those rows",
     "paca/conversations/log_copy.py": "copies a log in one statement, which the ORM cannot",
     "paca/common/prepared_queries.py": "runs SQL that the ORM has written",
     "paca/common/postgresql/base.py": "sets the limits of a new connection, and tries an idle one with an empty statement",

@@ -10,6 +10,7 @@ from typing import Any
 from paca import events
 from paca.common.text import to_storable_json
 from paca.conversations.models import ConversationStatus
+from paca.conversations.models.branches import MAX_BRANCH_CHARACTERS, MAX_URL_CHARACTERS
 from paca.conversations.models.statuses import WAITS_WITHOUT_WORKER
 from paca.conversations.sql_parameters import datetime_parameter
 from paca.engine import after_turn
@@ -71,6 +72,8 @@ def changes_lists(event: Event) -> bool:
         | events.FlagsChanged
         | events.BackgroundStarted
         | events.BackgroundFinished
+        | events.RepositoryPushed
+        | events.PullRequestOpened
         | _ENDS_A_WAIT,
     )
 
@@ -144,6 +147,10 @@ def _changes_by_step(event: Event) -> dict[str, Any]:
         case events.TodoChanged():
             found = todo_column(event)
             return {"todo": None if found is None else json.dumps(found)}
+        case events.RepositoryPushed(branch=branch):
+            return {"branch": branch[:MAX_BRANCH_CHARACTERS]}
+        case events.PullRequestOpened(branch=branch, url=url):
+            return {"branch": branch[:MAX_BRANCH_CHARACTERS], "pr_url": url[:MAX_URL_CHARACTERS]}
     return {}
 
 

@@ -22,6 +22,7 @@ from paca.conversations.models import (
     Blob,
     ChatSession,
     Conversation,
+    ConversationBranch,
     Event,
     MemoryEntry,
     PersonRequest,
@@ -76,13 +77,15 @@ def _erase(current: Conversation, *, by: Member | None) -> None:
     ChatSession.objects.filter(conversation=current).delete()
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
     current.rest_approved_by, current.todo, current.plan = "", None, None
-    current.background_running = None
+    current.background_running = current.branch = current.pr_url = None
     said = ("title", "detail", "rest_approved_by", "todo", "plan", "background_running")
+    said += ("branch", "pr_url")
     current.save(update_fields=["deleted_at", "updated_at", *said])
     Trigger.objects.filter(conversation=current).delete()
     Suggestion.objects.filter(conversation=current).delete()
     PersonRequest.objects.filter(conversation=current).delete()
     BackgroundCommand.objects.filter(conversation=current).delete()
+    ConversationBranch.objects.filter(conversation=current).delete()
     MemoryEntry.objects.filter(conversation=current).update(conversation=None)
     Teammate.objects.filter(Q(lead=current) | Q(conversation=current)).delete()
     TeamTask.objects.filter(lead=current).delete()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,26 +17,31 @@ from django.db import DatabaseError, transaction
 from paca import events
 from paca.common import database_errors
 from paca.common.best_effort import tolerated
-from paca.conversations import background_rows, budgets, person_request_rows, sandbox_lifecycle
+from paca.conversations import (
+    background_rows,
+    branch_rows,
+    budgets,
+    person_request_rows,
+    sandbox_lifecycle,
+)
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
     TOOL_CALL_MOVES,
     TRIGGER_MOVES,
     TURN_MOVES,
-    IllegalStatusMove,
     ModelCallStatus,
     SandboxState,
     ToolCallState,
     TriggerState,
     TurnStatus,
-    statuses_before,
 )
 from paca.conversations.sql_parameters import (
     datetime_parameter,
     new_uuid_parameter,
     uuid_parameter,
 )
+from paca.conversations.status_columns import StatusColumn
 from paca.conversations.telemetry import turn_ends
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.turn import LogEntry, ModelCallStarted
@@ -52,53 +57,10 @@ class WriteContext:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class _StatusColumn:
-    """The column with the status of a ``subject``, and the moves that the status may make."""
-
-    subject: str
-    table: str
-    name: str
-    moves: Mapping[Any, tuple[Any, ...]]
-
-    def move(self, cursor: Any, status: Any, *, where: dict[str, Any], **changes: Any) -> None:
-        """Give the row at ``where`` this status and these other columns. No such row is no error.
-
-        Raises ``IllegalStatusMove`` if its present status may not go to this one.
-        """
-        if self.move_all(cursor, status, where=where, **changes):
-            return
-        condition = " AND ".join(f"{name} = %s" for name in where)
-        cursor.execute(
-            f"SELECT {self.name} FROM {self.table} WHERE {condition}",  # noqa: S608 - fixed names
-            [*where.values()],
-        )
-        row = cursor.fetchone()
-        # guard: turns-and-calls-move-as-allowed
-        if row is not None:
-            raise IllegalStatusMove(f"{self.subject} cannot go from {row[0]} to {status.value}.")
-
-    def move_all(self, cursor: Any, status: Any, *, where: dict[str, Any], **changes: Any) -> int:
-        """Move those rows at ``where`` that may go to this status; gives their number.
-
-        Raises ``IllegalStatusMove`` if no row may ever go to it.
-        """
-        assignments = ", ".join(f"{name} = %s" for name in (self.name, *changes))
-        condition = " AND ".join(f"{name} = %s" for name in where)
-        before = statuses_before(status, self.moves)
-        allowed = ", ".join(["%s"] * len(before))
-        cursor.execute(
-            f"UPDATE {self.table} SET {assignments}"  # noqa: S608 - fixed names
-            f" WHERE {condition} AND {self.name} IN ({allowed})",
-            [status.value, *changes.values(), *where.values(), *(each.value for each in before)],
-        )
-        return int(cursor.rowcount)
-
-
-_TRIGGER = _StatusColumn("A trigger", "conversations_trigger", "state", TRIGGER_MOVES)
-_TURN = _StatusColumn("A turn", "conversations_turn", "status", TURN_MOVES)
-_MODEL_CALL = _StatusColumn("A model call", "conversations_modelcall", "status", MODEL_CALL_MOVES)
-_TOOL_CALL = _StatusColumn("A tool call", "conversations_toolcall", "state", TOOL_CALL_MOVES)
+_TRIGGER = StatusColumn("A trigger", "conversations_trigger", "state", TRIGGER_MOVES)
+_TURN = StatusColumn("A turn", "conversations_turn", "status", TURN_MOVES)
+_MODEL_CALL = StatusColumn("A model call", "conversations_modelcall", "status", MODEL_CALL_MOVES)
+_TOOL_CALL = StatusColumn("A tool call", "conversations_toolcall", "state", TOOL_CALL_MOVES)
 
 
 def apply(cursor: Any, context: WriteContext, entries: Sequence[LogEntry]) -> None:
@@ -354,6 +316,17 @@ def _background_finished(
     event: events.BackgroundFinished, cursor: Any, context: WriteContext
 ) -> None:
     background_rows.end(event, context.conversation_id, at=context.now)
+
+
+# --- repositories -------------------------------------------------------------------------------
+
+
+@_projects(events.RepositoryCloned)
+@_projects(events.RepositoryPushed)
+@_projects(events.PullRequestOpened)
+@_projects(events.PullRequestChanged)
+def _branch_changed(event: branch_rows.BranchEvent, cursor: Any, context: WriteContext) -> None:
+    branch_rows.store(event, context.conversation_id)
 
 
 # --- sandboxes ----------------------------------------------------------------------------------

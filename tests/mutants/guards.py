@@ -53,6 +53,7 @@ PLUGINS = "tests/agents/test_plugins.py"
 HELD = "tests/conversations/test_held_work.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
+REPOSITORY_ACCESS = "tests/repositories/test_selectors.py"
 MCP_SERVERS = "tests/agents/mcp/test_mcp_servers.py"
 MCP_TOOLS = "tests/agents/mcp/test_mcp_tools.py"
 GATE = "tests/sandbox/egress/test_gate.py"
@@ -2072,5 +2073,20 @@ MUTANTS = (
         "egress-gates-of-deleted-conversations-end",
         never,
         (f"{NETWORK_USE}::test_gates_of_deleted_conversations_and_unused_ones_are_removed",),
+    ),
+    Mutant(
+        "repository-of-the-project",
+        value("self"),
+        (f"{REPOSITORY_ACCESS}::test_a_project_reaches_its_own_repositories_only",),
+    ),
+    Mutant(
+        "git-connection-of-the-project",
+        value("self"),
+        (f"{REPOSITORY_ACCESS}::test_a_project_reaches_its_own_repositories_only",),
+    ),
+    Mutant(
+        "agent-uses-chosen-repositories-only",
+        value("found"),
+        (f"{REPOSITORY_ACCESS}::test_an_agent_uses_the_repositories_that_its_setting_allows",),
     ),
 )

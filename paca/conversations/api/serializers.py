@@ -161,6 +161,12 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     background_running = serializers.SerializerMethodField(
         help_text="How many commands of it run in the background."
     )
+    branch = serializers.SerializerMethodField(
+        help_text="The branch that it has pushed last; empty if it has pushed none."
+    )
+    pr_url = serializers.SerializerMethodField(
+        help_text="The page of the pull request that it has opened last; empty if it has opened none."
+    )
     created_at = OffsetDateTimeField()
     updated_at = OffsetDateTimeField()
     started_at = OffsetDateTimeField(allow_null=True)
@@ -171,6 +177,12 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
 
     def get_background_running(self, conversation: Conversation) -> int:
         return conversation.background_running or 0
+
+    def get_branch(self, conversation: Conversation) -> str:
+        return conversation.branch or ""
+
+    def get_pr_url(self, conversation: Conversation) -> str:
+        return conversation.pr_url or ""
 
     def get_plan_mode(self, conversation: Conversation) -> bool:
         return bool(conversation.plan_mode)

@@ -9,6 +9,8 @@ from paca.common.models import BaseModel
 from paca.conversations.models.conversation import Conversation
 from paca.repositories.models import Repository
 
+MAX_BRANCH_CHARACTERS, MAX_URL_CHARACTERS = 255, 1000
+
 
 class PullRequestState(models.TextChoices):
     """What became of a pull request, as its server told."""
@@ -21,20 +23,21 @@ class PullRequestState(models.TextChoices):
 class ConversationBranch(BaseModel):
     """A branch of a repository that a conversation has cloned, pushed, or opened a pull request of.
 
-    ``base`` is the commit that was cloned and ``base_branch`` its branch; ``pushed`` is the last commit that was
-    pushed. They are empty until then, as are number, address and state of the pull request.
+    The rows follow from events: see ``branch_rows``. ``base`` is the commit that was cloned; ``pushed`` is the last
+    commit that was pushed. They are empty until then, as are number, address and state of the pull request, and the
+    ``base_branch`` that it shall be merged into.
     """
 
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="branches", db_index=False
     )
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="branches")
-    branch = models.CharField(max_length=255)
-    base_branch = models.CharField(max_length=255, blank=True, default="")
+    branch = models.CharField(max_length=MAX_BRANCH_CHARACTERS)
+    base_branch = models.CharField(max_length=MAX_BRANCH_CHARACTERS, blank=True, default="")
     base = models.CharField(max_length=64, blank=True, default="")
     pushed = models.CharField(max_length=64, blank=True, default="")
     pr_number = models.PositiveBigIntegerField(null=True, blank=True)
-    pr_url = models.CharField(max_length=1000, blank=True, default="")
+    pr_url = models.CharField(max_length=MAX_URL_CHARACTERS, blank=True, default="")
     state = models.CharField(max_length=10, choices=PullRequestState, blank=True, default="")
 
     class Meta:

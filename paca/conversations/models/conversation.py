@@ -206,6 +206,11 @@ class Conversation(BaseModel):
     plan_mode = models.BooleanField(null=True, editable=False)
     plan = models.JSONField(null=True, editable=False)
 
+    # The branch that was pushed last, and the page of the pull request that was opened last. Null: none; SQLite
+    # would copy the table for a default.
+    branch = models.CharField(max_length=255, null=True, editable=False)  # noqa: DJ001
+    pr_url = models.CharField(max_length=1000, null=True, editable=False)  # noqa: DJ001
+
     last_activity_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -409,6 +409,10 @@ export const eventHandlers = new Map(Object.entries({
   "agent.sandbox.resumed": addNote,
   "agent.mcp.unavailable": addNote,
   "agent.mcp.available": addNote,
+  "agent.repository.cloned": addNote,
+  "agent.repository.pushed": addNote,
+  "agent.pull_request.opened": addNote,
+  "agent.pull_request.changed": addNote,
   "agent.event.unknown": (draft, frame, data) => {
     const type = data.original_type ?? frame.type;
     const facts = data.payload_as_read ?? data;

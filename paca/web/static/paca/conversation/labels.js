@@ -202,6 +202,19 @@ const NOTES = new Map(Object.entries({
   "agent.mcp.available": ({ server }) => ({
     look: "slim", icon: "check", fact: `The MCP server ${server} is there again`,
   }),
+  "agent.repository.cloned": ({ repository, branch }) => ({
+    look: "slim", icon: "git-branch", fact: `Cloned ${repository} at ${branch}`,
+  }),
+  "agent.repository.pushed": ({ repository, branch, commit }) => ({
+    look: "slim", icon: "git-branch", fact: `Pushed ${branch} of ${repository} at ${(commit ?? "").slice(0, 10)}`,
+  }),
+  "agent.pull_request.opened": ({ repository, number, base }) => ({
+    look: "slim", icon: "git-branch", fact: `Opened pull request #${number} of ${repository} into ${base}`,
+  }),
+  "agent.pull_request.changed": ({ repository, number, state, by }) => ({
+    look: "slim", icon: "git-branch",
+    fact: `Pull request #${number} of ${repository} was ${state === "open" ? "reopened" : state}${by ? ` by ${by}` : ""}`,
+  }),
 }));
 
 // Ends of background commands that are no ends of their own.

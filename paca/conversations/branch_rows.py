@@ -1,0 +1,52 @@
+"""The rows of branches and pull requests that follow from events of the log."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from paca import events
+from paca.conversations.models import ConversationBranch, PullRequestState
+from paca.conversations.models.branches import MAX_BRANCH_CHARACTERS, MAX_URL_CHARACTERS
+from paca.repositories.models import Repository
+
+BranchEvent = (
+    events.RepositoryCloned
+    | events.RepositoryPushed
+    | events.PullRequestOpened
+    | events.PullRequestChanged
+)
+
+
+def store(event: BranchEvent, conversation_id: UUID) -> None:
+    """Write the row of the branch that an event is about. A repository that is no longer linked has none."""
+    if not Repository.objects.filter(pk=event.repository_id).exists():
+        return
+    changes = _changes(event)
+    ConversationBranch.objects.update_or_create(
+        conversation_id=conversation_id,
+        repository_id=event.repository_id,
+        branch=event.branch[:MAX_BRANCH_CHARACTERS],
+        defaults=changes,
+    )
+
+
+def _changes(event: BranchEvent) -> dict[str, Any]:
+    match event:
+        case events.RepositoryCloned():
+            return {"base": event.commit}
+        case events.RepositoryPushed():
+            return {"pushed": event.commit}
+        case events.PullRequestOpened():
+            return {
+                "base_branch": event.base[:MAX_BRANCH_CHARACTERS],
+                "pr_number": event.number,
+                "pr_url": event.url[:MAX_URL_CHARACTERS],
+                "state": PullRequestState.OPEN,
+            }
+        case events.PullRequestChanged():
+            return {
+                "pr_number": event.number,
+                "pr_url": event.url[:MAX_URL_CHARACTERS],
+                "state": event.state,
+            }
