@@ -3,6 +3,7 @@
 from django.apps import AppConfig
 from django.conf import settings
 
+from paca.common import secret_removal
 from paca.common.errors import ConfigurationError
 from paca.engine.llm import http_pool
 from paca.engine.llm.address_check import AllowedServers
@@ -25,6 +26,10 @@ class AgentsConfig(AppConfig):
         addresses.allow_private_servers(
             _parsed("PRIVATE_MCP_SERVERS", settings.PRIVATE_MCP_SERVERS)
         )
+        # Imported here: models exist only now.
+        from paca.agents.services import variables
+
+        secret_removal.add_source("variables", variables.secrets_of)
         # The gates of sandboxes read it; here it is only checked.
         _parsed("PRIVATE_PACKAGE_SERVERS", settings.PRIVATE_PACKAGE_SERVERS)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from paca.agents import mcp_reading, network, plugin_reading, prompts
 from paca.agents.models import Agent
+from paca.agents.services import variables
 from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
 from paca.engine.context.measuring import CHARACTERS_PER_TOKEN
@@ -93,6 +94,7 @@ def preview(
         persona=prompts.read_persona(agent.persona),
         memory=format_memory(memory, window=window),
         network=network.describe(network.policy_of(agent, agent.project)),
+        variables=variables.for_commands(agent.pk, agent.project_id).describe(),
     )
     parts = [ContextPart(part.name, part.text) for part in assembled]
     toolbox = make_toolbox(

@@ -32,11 +32,12 @@ def assemble(
     memory: str = "",
     persona: str = "",
     network: str = WITHOUT_NETWORK,
+    variables: str = "",
 ) -> tuple[PromptPart, ...]:
     """The parts of the agent's system prompt in a conversation that was started by ``trigger_type``.
 
     ``project`` is the project's name, ``skills`` are those of ``read_skills``, ``memory`` is the part with what was
-    noted in earlier conversations, ``network`` says what its sandbox reaches.
+    noted in earlier conversations, ``network`` says what its sandbox reaches, ``variables`` which variables its commands have.
     """
     own = agent.prompt_of(trigger_type)
     if agent.tools is not None and READ_SKILL not in agent.tools:
@@ -50,6 +51,7 @@ def assemble(
         persona=persona,
         memory=memory,
         network=network,
+        variables=variables,
     )
 
 

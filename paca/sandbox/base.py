@@ -1,8 +1,8 @@
 """The interface of all sandbox backends, and the values that describe a sandbox."""
 
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID
@@ -43,6 +43,22 @@ class SandboxFile:
             raise ValueError(f"no path of a file below a folder: {self.path!r}")
 
 
+@dataclass(slots=True)
+class CommandVariables:
+    """Environment variables that each command gets when it starts, and which of their values are secrets.
+
+    They are replaced while a sandbox lives. Neither a backend nor the sandbox itself stores them.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: frozenset[str] = field(default_factory=frozenset, repr=False)
+
+    def replace_with(self, other: "CommandVariables") -> None:
+        """Give the next command those of ``other``."""
+        # What was a secret until now stays masked: a running command may print it.
+        self.values, self.secrets = other.values, self.secrets | other.secrets
+
+
 ReadFiles = Callable[[], Awaitable[tuple[SandboxFile, ...]]]
 
 
@@ -57,7 +73,7 @@ class SandboxSpec:
     change them; None if it gets none. ``files``: those files, once a backend has read them. ``session``: the
     helper that uses the sandbox of this conversation beside others; empty for the conversation itself.
     ``egress``: what it may reach over the network; None for no network. ``gate``: the folder with the socket of
-    its network gate, which a new sandbox gets; None without a network.
+    its network gate, which a new sandbox gets; None without a network. ``variables``: what its commands get besides.
     """
 
     conversation_id: UUID
@@ -73,6 +89,8 @@ class SandboxSpec:
     session: str = ""
     egress: EgressPolicy | None = None
     gate: Path | None = None
+    # Neither shown nor compared: a sandbox of the warm pool fits whatever they are.
+    variables: CommandVariables = field(default_factory=CommandVariables, repr=False, compare=False)
 
     @property
     def environment(self) -> dict[str, str]:

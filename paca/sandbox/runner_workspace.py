@@ -3,9 +3,11 @@
 from base64 import b64decode, b64encode
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from paca.common.secret_removal import text_without_secrets
 from paca.engine.workspace import (
     CallReport,
     CallUnknown,
@@ -18,7 +20,7 @@ from paca.engine.workspace import (
     SandboxGone,
     WorkspaceError,
 )
-from paca.sandbox.base import WorkspaceUsage
+from paca.sandbox.base import CommandVariables, WorkspaceUsage
 from paca.sandbox.egress.refusals import Refusals
 from paca.sandbox.runner_answers import MISFIT, parse, parse_outcome
 from paca.sandbox.runner_client import Attachment
@@ -29,12 +31,18 @@ class RunnerWorkspace:
     """The ``SandboxWorkspace`` of one attachment. Methods raise the errors that ``Attachment.request`` does.
 
     ``environment``: variables for every command, in addition to those that the runner sets. ``gate``: the folder of
-    the network gate, if the sandbox has a network.
+    the network gate, if the sandbox has a network. ``variables``: those that people have set, which replace none of
+    ``environment``.
     """
 
     def __init__(
-        self, attachment: Attachment, environment: dict[str, str], gate: Path | None = None
+        self,
+        attachment: Attachment,
+        environment: dict[str, str],
+        gate: Path | None = None,
+        variables: CommandVariables | None = None,
     ) -> None:
+        self._variables = variables or CommandVariables()
         self._refusals = Refusals(gate)
         self._attachment = attachment
         self._environment = environment
@@ -63,7 +71,7 @@ class RunnerWorkspace:
         outcome = await self._attachment.request_outcome(
             "run", command.call_id, on_output, **self._fields(command)
         )
-        return self._refusals.add_to(parse_outcome(outcome), mark)
+        return self._refusals.add_to(self._parse(outcome), mark)
 
     async def run_for(
         self, seconds: float, command: Command, on_output: OnOutput | None = None
@@ -72,15 +80,26 @@ class RunnerWorkspace:
         outcome = await self._attachment.request_outcome_within(
             seconds, "run", command.call_id, on_output, **self._fields(command)
         )
-        return None if outcome is None else self._refusals.add_to(parse_outcome(outcome), mark)
+        return None if outcome is None else self._refusals.add_to(self._parse(outcome), mark)
+
+    def _parse(self, outcome: Any) -> CommandOutcome:
+        """The outcome of a command, without the secret values that it printed."""
+        parsed = parse_outcome(outcome)
+        return replace(parsed, output=self._masked(parsed.output))
+
+    def _masked(self, text: str) -> str:
+        # guard: variables-leave-no-trace-in-outputs
+        return text_without_secrets(text, self._variables.secrets)
 
     def _fields(self, command: Command) -> dict[str, Any]:
+        # guard: variables-replace-nothing-of-paca
+        env = {**self._variables.values, **self._environment, **command.env}
         return {
             "shell": command.shell,
             "argv": list(command.argv) if command.argv is not None else None,
             "cwd": command.cwd,
             "timeout": command.timeout_seconds,
-            "env": {**self._environment, **command.env},
+            "env": env,
         }
 
     async def look(
@@ -97,7 +116,11 @@ class RunnerWorkspace:
             return await self._look_by_following(call_ids)
         if not isinstance(found, dict):
             raise SandboxGone(MISFIT)
-        return {str(call_id): parse(CallReport, fields) for call_id, fields in found.items()}
+        reports = {str(call_id): parse(CallReport, fields) for call_id, fields in found.items()}
+        return {
+            call_id: replace(report, output=self._masked(report.output))
+            for call_id, report in reports.items()
+        }
 
     async def _look_by_following(self, call_ids: Collection[str]) -> dict[str, CallReport]:
         """The calls that the runner knows, without their output: by an older request it tells the seconds left."""
@@ -109,7 +132,7 @@ class RunnerWorkspace:
         return reports
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
-        return parse_outcome(await self._attachment.request_outcome("follow", call_id, on_output))
+        return self._parse(await self._attachment.request_outcome("follow", call_id, on_output))
 
     async def open_pipe(self, command: Command) -> RunnerPipe:
         return await RunnerPipe.open(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from django.db.models import Model, QuerySet, UUIDField
 
 from paca.agents import network, plugin_reading, prompts
 from paca.agents.models import Agent
+from paca.agents.services import variables
 from paca.agents.toolbox import installed_tools
 from paca.common.network_policy import CLOSED, Network
 from paca.common.prepared_queries import Parameter, Select
@@ -30,7 +31,7 @@ from paca.engine.request_size import known_window
 from paca.engine.turn import AgentProfile
 from paca.events import Event
 from paca.projects.models import MemoryPolicy, Project
-from paca.sandbox.base import SandboxLimits, SandboxSpec
+from paca.sandbox.base import CommandVariables, SandboxLimits, SandboxSpec
 from paca.worker import model_profiles, turn_models
 from paca.worker.agent_model import AgentModels
 from paca.worker.run_log import CachedHistory
@@ -184,12 +185,14 @@ def assemble_turn(
         cached = CachedHistory()  # the database is an older copy of what this worker has seen
     if conversation.parent_id is not None:
         sandbox = sandbox_queries.of_conversation(conversation.parent_id).first()
+    given = variables.for_commands(agent.pk, rows.project.pk)
     spec = _sandbox_spec(conversation, agent, rows.project, sandbox)
+    spec = replace(spec, variables=CommandVariables(given.values, given.secrets))
     plugins = plugin_reading.contents_of(agent.pk)
     plugin_reading.apply_settings(agent, plugins)
     skills = prompts.read_skills(agent.pk, plugins)
     memory = memory_lists.for_prompt(agent, rows.project, until=turn_started_at)
-    profile = _profile(rows, spec, skills, memory)
+    profile = _profile(rows, spec, skills, memory, given.describe())
     return AssembledTurn(
         profile=profile,
         models=turn_models.models_of(conversation, agent, profile),
@@ -233,6 +236,7 @@ def _profile(
     spec: SandboxSpec,
     skills: Sequence[SkillSummary],
     memory: Sequence[MemoryLine],
+    variables_text: str,
 ) -> AgentProfile:
     agent = rows.agent
     fields = _model_fields(rows)
@@ -252,6 +256,7 @@ def _profile(
                 persona=prompts.read_persona(agent.persona),
                 memory=format_memory(memory, window=window),
                 network=network.describe(spec.egress or CLOSED),
+                variables=variables_text,
             )
         ),
         limits=limits_of(agent, rows.project, budgets.family_of(rows.conversation)),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from paca.agents import skill_reading
 from paca.agents.skill_reading import OpenedSkill
-from paca.sandbox.base import SandboxFile
+from paca.engine.context.skills import SkillSummary
+from paca.sandbox.base import SandboxFile, SandboxSpec
 from paca.worker.database import Database
 
 
@@ -15,6 +18,11 @@ class RunSkillAccess:
 
     def __init__(self, agent_id: UUID, database: Database) -> None:
         self._agent_id, self._database = agent_id, database
+
+    def with_files(self, spec: SandboxSpec, skills: Iterable[SkillSummary]) -> SandboxSpec:
+        """The sandbox with the files of these skills, if they have any."""
+        has_files = any(skill.has_files for skill in skills)
+        return replace(spec, read_files=self.read_files if has_files else None)
 
     async def read_files(self) -> tuple[SandboxFile, ...]:
         """The files that a new sandbox of the agent gets."""

@@ -7,7 +7,7 @@ import functools
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db import Error as DatabaseError
@@ -35,7 +35,6 @@ from paca.engine.turn import (
     TurnServices,
 )
 from paca.engine.workspace import SandboxBroken, Superseded
-from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, run_errors, turn_end, turn_waits
 from paca.worker.after_turn import AnsweredTurn
@@ -197,7 +196,7 @@ class ConversationRun:
             claimed_seq=self._claimed.claimed_seq,
         )
         sandbox = RunSandbox(
-            self._with_skill_files(turn),
+            self._skill_access.with_files(turn.sandbox, turn.skills),
             turn.sandbox_boot_id,
             manager=self._resources.sandbox_manager,
             log=log,
@@ -225,11 +224,6 @@ class ConversationRun:
             assemble_turn, self._claimed.rows, self._claimed.turn_started_at, cached
         )
 
-    def _with_skill_files(self, turn: AssembledTurn) -> SandboxSpec:
-        has_files = any(skill.has_files for skill in turn.skills)
-        read_files = self._skill_access.read_files if has_files else None
-        return replace(turn.sandbox, read_files=read_files)
-
     @property
     def _turn_number(self) -> int:
         return self._claimed.rows.conversation.turn_number + self.turns - 1
@@ -240,6 +234,7 @@ class ConversationRun:
         """Run one turn to its end; True if the next one has started."""
         with logs.log_context(turn=self._turn_number):
             # A server may do anything, also when it starts: a read-only run connects none.
+            sandbox.use_variables(turn.sandbox.variables)
             settings = () if turn.read_only else await self._mcp_servers.settings()
             await servers.begin_turn(settings)
 

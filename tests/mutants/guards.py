@@ -62,6 +62,7 @@ NETWORK_USE = "tests/conversations/test_network_use.py"
 OAUTH = "tests/engine/mcp/test_oauth.py"
 SIGN_INS = "tests/agents/mcp/test_mcp_sign_in.py"
 MODEL_KEYS = "tests/agents/test_model_keys.py"
+VARIABLES = "tests/agents/test_variables.py"
 MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
@@ -2088,5 +2089,21 @@ MUTANTS = (
         "agent-uses-chosen-repositories-only",
         value("found"),
         (f"{REPOSITORY_ACCESS}::test_an_agent_uses_the_repositories_that_its_setting_allows",),
+    ),
+    Mutant("variables-do-not-replace-those-of-the-sandbox", never, (VARIABLES,)),
+    Mutant("variables-run-no-code", never, (VARIABLES,)),
+    Mutant("variable-of-the-agent-wins", removed, (VARIABLES,)),
+    Mutant("secret-variables-are-masked", never, (VARIABLES,)),
+    Mutant("a-secret-is-not-shown-later", never, (VARIABLES,)),
+    Mutant("variables-are-no-model-keys", never, (VARIABLES,)),
+    Mutant(
+        "variables-replace-nothing-of-paca",
+        value("{**self._environment, **command.env, **self._variables.values}"),
+        ("tests/sandbox/test_command_variables.py",),
+    ),
+    Mutant(
+        "variables-leave-no-trace-in-outputs",
+        value("text"),
+        ("tests/sandbox/test_command_variables.py",),
     ),
 )

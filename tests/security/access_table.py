@@ -419,6 +419,17 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"GET {P}model-keys/":             (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"POST {P}model-keys/":            (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
     f"DELETE {P}model-keys/{{key_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    # -- environment variables of commands -----------------------------------------------------
+    f"GET {P}variables/":              (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}variables/":             (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"DELETE {P}variables/{{project_variable_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/variables/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/{{agent_id}}/variables/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/variables/{{agent_variable_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     # -- signing in ----------------------------------------------------------------------------
     "GET /accounts/login/":            (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
     "POST /accounts/login/":           (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
@@ -439,6 +450,8 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         "POST /api/v1/tokens/": {"name": "script"},
         "POST /api/v1/model-keys/": {"provider": "openai", "key": "sk-of-a-person-1"},
         f"POST {P}model-keys/": {"provider": "openai", "key": "sk-of-a-project-1"},
+        f"POST {P}variables/": {"name": "STAGE", "value": "of the project"},
+        f"POST {P}agents/{{agent_id}}/variables/": {"name": "STAGE", "value": "of the agent"},
         "PATCH /api/v1/workspaces/{workspace_id}/": {"name": "Renamed"},
         f"PATCH {W}members/{{entry_id}}/": {"role": "member"},
         f"POST {W}invitations/": {"days": 3},

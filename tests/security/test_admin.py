@@ -93,7 +93,7 @@ def test_admin_makes_workspaces_and_projects_with_their_owner(root: User, admin:
     admin.post(
         "/admin/projects/project/add/",
         {
-            **{"workspace": workspace.pk, "name": "Sails", "memory": "ask"},
+            **{"workspace": workspace.pk, "name": "Sails", "memory": "ask", "network": "none"},
             "limit_month_cost_usd": "9.50",
         },
     )

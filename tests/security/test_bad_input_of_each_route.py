@@ -178,6 +178,26 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({}, "decision", REQUIRED),
         ({"decision": "deny"}, "decision", "not a valid choice"),
     ],
+    **{
+        f"POST {base}variables/": [
+            ({"name": "A", "value": "12345678", **UNKNOWN[0]}, *UNKNOWN[1:]),
+            ({"name": "A"}, "value", REQUIRED),
+            ({"value": "12345678"}, "name", REQUIRED),
+            ({"name": "A", "value": ""}, "value", BLANK),
+            ({"name": "A", "value": "***"}, "value", "none is stored"),
+            ({"name": "A", "value": "short"}, "value", "at least 8 characters"),
+            ({"name": "A", "value": "x" * 8001}, "value", "8000"),
+            ({"name": "A", "value": "x\0yyyyyyyy"}, "value", "Null characters"),
+            ({"name": "A", "value": "12345678", "secret": "maybe"}, "secret", "valid boolean"),
+            ({"name": "A B", "value": "12345678"}, "name", "letters, digits"),
+            ({"name": "1A", "value": "12345678"}, "name", "no digit"),
+            ({"name": "A" * 101, "value": "12345678"}, "name", "100"),
+            ({"name": "PATH", "value": "/tmp/evil/bin"}, "name", "sets PATH itself"),
+            ({"name": "LD_PRELOAD", "value": "/tmp/evil.so"}, "name", "run or trust"),
+            ({"name": "https_proxy", "value": "http://a:1"}, "name", "network gate"),
+        ]
+        for base in (P, A)
+    },
     f"POST {P}model-keys/": [
         ({"provider": "openai", "key": "sk-1", **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({"provider": "openai"}, "key", REQUIRED),

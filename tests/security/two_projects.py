@@ -11,7 +11,15 @@ from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
 from paca.agents.models import Agent, Plugin
-from paca.agents.services import mcp_servers, mcp_tools, model_keys, personas, plugins, skills
+from paca.agents.services import (
+    mcp_servers,
+    mcp_tools,
+    model_keys,
+    personas,
+    plugins,
+    skills,
+    variables,
+)
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.conversations.memory_lists import MemoryOwner
@@ -108,6 +116,10 @@ def make_project(owner_name: str) -> ProjectObjects:
         "key_id": model_keys.store(
             provider="groq", key="gsk-of-the-project", project=project, by=owner
         ).pk,
+        "project_variable_id": variables.store(
+            project, name="PLACE", value="of the project", by=me
+        ).pk,
+        "agent_variable_id": variables.store(agent, name="PLACE", value="of the agent", by=me).pk,
         "token_id": tokens.create(owner, name="spare", by=owner)[0].pk,
         "member_id": members.add_person(project, user=colleague, role=role, by=me).pk,
         "entry_id": entry.pk,

@@ -11,8 +11,10 @@ from paca.agents.api import (
     personas,
     plugins,
     skills,
+    variables,
 )
 
+AGENT = "projects/<uuid:project>/agents/<uuid:agent_id>/"
 MCP = "projects/<uuid:project>/agents/<uuid:agent_id>/mcp-servers/"
 
 urlpatterns = [
@@ -125,5 +127,21 @@ urlpatterns = [
         "projects/<uuid:project>/agents/<uuid:agent_id>/plugins/",
         plugins.AgentPlugins.as_view(),
         name="agent-plugins",
+    ),
+    path(
+        "projects/<uuid:project>/variables/",
+        variables.ProjectVariables.as_view(),
+        name="project-variables",
+    ),
+    path(
+        "projects/<uuid:project>/variables/<uuid:project_variable_id>/",
+        variables.ProjectVariable.as_view(),
+        name="project-variable",
+    ),
+    path(f"{AGENT}variables/", variables.AgentVariables.as_view(), name="agent-variables"),
+    path(
+        f"{AGENT}variables/<uuid:agent_variable_id>/",
+        variables.AgentVariable.as_view(),
+        name="agent-variable",
     ),
 ]

@@ -8,6 +8,7 @@ from paca.agents.models.choices import (
     AgentStatus,
     AgentVerification,
 )
+from paca.agents.models.env_var import EnvVar
 from paca.agents.models.mcp_server import (
     McpAuth,
     McpHealth,
@@ -30,6 +31,7 @@ __all__ = [
     "AgentPriority",
     "AgentStatus",
     "AgentVerification",
+    "EnvVar",
     "KeySource",
     "McpAuth",
     "McpGrant",

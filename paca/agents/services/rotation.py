@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from django.db import models
 
 from paca.agents import encryption
-from paca.agents.models import Agent, McpGrant, McpServer, McpSignIn, ModelKey
+from paca.agents.models import Agent, EnvVar, McpGrant, McpServer, McpSignIn, ModelKey
 
 # All columns with secrets; apps above this one add theirs when they are ready. A test finds a missing one.
 SECRET_COLUMNS: list[tuple[type[models.Model], str]] = [
     (Agent, "encrypted_key"),
     (Agent, "fallback_encrypted_key"),
     (ModelKey, "encrypted_key"),
+    (EnvVar, "encrypted_value"),
     (McpServer, "encrypted_env"),
     (McpServer, "encrypted_headers"),
     (McpServer, "encrypted_oauth_secret"),

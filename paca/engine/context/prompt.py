@@ -47,11 +47,13 @@ def assemble_system_prompt(
     persona: str = "",
     memory: str = "",
     network: str = WITHOUT_NETWORK,
+    variables: str = "",
 ) -> tuple[PromptPart, ...]:
     """The parts of the system prompt in their fixed order, without empty ones.
 
     ``system`` is the agent's own prompt, ``trigger`` that of the conversation's trigger type, ``skills``
-    are the enabled ones in the order of their names. ``persona`` says how it presents itself, ``network`` what its sandbox reaches. ``memory`` comes last: it changes more often than the rest, and
+    are the enabled ones in the order of their names. ``persona`` says how it presents itself, ``network`` what its sandbox
+    reaches, ``variables`` names those of its commands. ``memory`` comes last: it changes more often than the rest, and
     what stands before it stays cached.
     """
     introduction = (
@@ -66,6 +68,7 @@ def assemble_system_prompt(
         PromptPart("skills", format_always_on(skills)),
         PromptPart("skill_index", format_index(skills)),
         PromptPart("rules", RULES.replace("{network}", network)),
+        PromptPart("variables", variables),
         PromptPart("trigger", fill_placeholders(trigger.strip())),
         PromptPart("memory", memory),
     )

@@ -52,7 +52,7 @@ class BubblewrapSandbox(RunnerWorkspace):
     def __init__(
         self, attachment: Attachment, directory: SandboxDirectory, spec: SandboxSpec
     ) -> None:
-        super().__init__(attachment, spec.environment, spec.gate)
+        super().__init__(attachment, spec.environment, spec.gate, spec.variables)
         self._directory = directory
 
     @property

@@ -50,7 +50,7 @@ class DockerSandbox(RunnerWorkspace):
     def __init__(
         self, attachment: ContainerAttachment, backend: "Docker", spec: SandboxSpec
     ) -> None:
-        super().__init__(attachment, spec.environment, spec.gate)
+        super().__init__(attachment, spec.environment, spec.gate, spec.variables)
         self._backend = backend
         self._spec = spec
 

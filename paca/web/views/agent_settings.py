@@ -13,7 +13,7 @@ from paca.accounts.models import AuditEntry
 from paca.agents import catalogue, context_preview, persona_catalogue
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import EFFORT_NAMES, NAMES
-from paca.agents.models import Agent, Skill, SkillFile
+from paca.agents.models import Agent, EnvVar, Skill, SkillFile
 from paca.agents.network import policy_of
 from paca.agents.services import model_keys
 from paca.conversations import budget_report
@@ -45,6 +45,7 @@ SECTIONS = (
     ("personas", "Personas", "users"),
     ("skills", "Skills", "file-text"),
     ("plugins", "Plugins", "box"),
+    ("environment", "Environment", "terminal"),
     ("mcp-servers", "MCP servers", "plug"),
     ("check-ins", "Check-ins", "clock"),
     ("changes", "Changes", "history"),
@@ -117,6 +118,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
         networks=Agent.SandboxNetwork.choices,
+        variables=EnvVar.objects.of(agent),
         network=policy_of(agent, member.project),
         verifications=VERIFICATIONS,
         memory_policies=memory.POLICIES,

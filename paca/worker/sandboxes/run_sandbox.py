@@ -24,7 +24,7 @@ from paca.engine.workspace import (
     WorkspaceError,
 )
 from paca.sandbox import start_phases
-from paca.sandbox.base import Backend, Sandbox, SandboxSpec, WorkspaceUsage
+from paca.sandbox.base import Backend, CommandVariables, Sandbox, SandboxSpec, WorkspaceUsage
 from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
 from paca.sandbox.start_phases import StartPhases
@@ -75,6 +75,10 @@ class RunSandbox:
         self._exit_checked_for: Sandbox | None = None
         self._open_lock = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
+
+    def use_variables(self, variables: CommandVariables) -> None:
+        """Give the commands of the next turn these environment variables, also in a sandbox that runs."""
+        self._spec.variables.replace_with(variables)
 
     @property
     def is_attached(self) -> bool:
