@@ -58,11 +58,13 @@ class CommandOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
-    """How a call stands: whether it has ``ended``, for how many seconds it runs or ran, and the end of its output."""
+    """How a call stands: whether it has ``ended``, for how many seconds it runs or ran, and the end of its output.
+    ``refused``: as in ``CommandOutcome``, until now."""
 
     ended: bool
     seconds: float
     output: str
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

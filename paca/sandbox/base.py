@@ -181,6 +181,16 @@ class Sandbox(SandboxWorkspace, Protocol):
         ...
 
     @property
+    def has_gate(self) -> bool:
+        """Whether the sandbox was started with a network gate. It gets none later."""
+        ...
+
+    @property
+    def was_idle(self) -> bool:
+        """Whether nothing ran in it, and nobody else used it, when it was opened."""
+        ...
+
+    @property
     def memory_by_kernel(self) -> bool:
         """Whether the kernel limits the memory; else the runner counts it."""
         ...

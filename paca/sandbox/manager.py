@@ -176,6 +176,12 @@ class SandboxManager:
             return replace(spec, gate=None)
         return replace(spec, gate=await self.gates.open(spec.conversation_id, spec.egress))
 
+    def with_open_gate(self, spec: SandboxSpec) -> SandboxSpec:
+        """The spec with the gate that the conversation has or should have, for a sandbox that runs. It opens none."""
+        folder = self.gates.folder(spec.conversation_id).inside
+        has_gate = spec.egress is not None or folder.is_dir()
+        return replace(spec, gate=folder if has_gate else None)
+
     # --- sweeping ---------------------------------------------------------------------------------
 
     def per_backend(self) -> list[SandboxManager]:

@@ -63,6 +63,8 @@ class Attachment(asyncio.Protocol):
         self._lost_error: PacaError | None = None
         self._lost_event = asyncio.Event()
         self.boot_id = ""
+        self.has_gate = False  # whether the sandbox was started with a network gate
+        self.was_idle = False  # whether nothing ran in it when this attached
         self.resumed = False  # whether the sandbox was paused until it was opened
 
     @classmethod
@@ -109,6 +111,9 @@ class Attachment(asyncio.Protocol):
             self.close()
             raise
         self.boot_id = str(welcome["boot_id"])
+        # An older runner tells neither, and knows no gate.
+        self.has_gate = welcome.get("has_gate") is True
+        self.was_idle = welcome.get("idle") is True
 
     @property
     def lost(self) -> bool:

@@ -43,7 +43,7 @@ class RunnerWorkspace:
         variables: CommandVariables | None = None,
     ) -> None:
         self._variables = variables or CommandVariables()
-        self._refusals = Refusals(gate)
+        self._refusals = Refusals(gate, has_gate=attachment.has_gate)
         self._attachment = attachment
         self._environment = environment
 
@@ -58,6 +58,16 @@ class RunnerWorkspace:
         return self._attachment.lost
 
     @property
+    def has_gate(self) -> bool:
+        """Whether the sandbox was started with a network gate."""
+        return self._attachment.has_gate
+
+    @property
+    def was_idle(self) -> bool:
+        """Whether nothing ran in it, and nobody else used it, when it was opened."""
+        return self._attachment.was_idle
+
+    @property
     def resumed(self) -> bool:
         """Whether the sandbox was paused until it was opened."""
         return self._attachment.resumed
@@ -67,20 +77,22 @@ class RunnerWorkspace:
         await self._attachment.wait_until_lost()
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
-        mark = self._refusals.mark()
+        self._refusals.begin(command.call_id)
         outcome = await self._attachment.request_outcome(
             "run", command.call_id, on_output, **self._fields(command)
         )
-        return self._refusals.add_to(self._parse(outcome), mark)
+        return self._refusals.add_to(self._parse(outcome), command.call_id)
 
     async def run_for(
         self, seconds: float, command: Command, on_output: OnOutput | None = None
     ) -> CommandOutcome | None:
-        mark = self._refusals.mark()
+        self._refusals.begin(command.call_id)
         outcome = await self._attachment.request_outcome_within(
             seconds, "run", command.call_id, on_output, **self._fields(command)
         )
-        return None if outcome is None else self._refusals.add_to(self._parse(outcome), mark)
+        if outcome is None:
+            return None
+        return self._refusals.add_to(self._parse(outcome), command.call_id)
 
     def _parse(self, outcome: Any) -> CommandOutcome:
         """The outcome of a command, without the secret values that it printed."""
@@ -118,7 +130,9 @@ class RunnerWorkspace:
             raise SandboxGone(MISFIT)
         reports = {str(call_id): parse(CallReport, fields) for call_id, fields in found.items()}
         return {
-            call_id: replace(report, output=self._masked(report.output))
+            call_id: self._refusals.add_to_report(
+                replace(report, output=self._masked(report.output)), call_id
+            )
             for call_id, report in reports.items()
         }
 
@@ -132,7 +146,8 @@ class RunnerWorkspace:
         return reports
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
-        return self._parse(await self._attachment.request_outcome("follow", call_id, on_output))
+        outcome = await self._attachment.request_outcome("follow", call_id, on_output)
+        return self._refusals.add_to(self._parse(outcome), call_id)
 
     async def open_pipe(self, command: Command) -> RunnerPipe:
         return await RunnerPipe.open(

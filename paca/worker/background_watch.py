@@ -98,7 +98,8 @@ async def _look(
     stops = await database.call(background_looks.read_stops, idle.id)
     try:
         backend = await manager.choose_backend(idle.spec.files_backend)
-        sandbox = await backend.attach(idle.spec, epoch=idle.epoch)
+        spec = manager.with_open_gate(idle.spec)
+        sandbox = await backend.attach(spec, epoch=idle.epoch)
         if sandbox is None:
             return
         try:

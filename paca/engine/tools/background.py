@@ -27,6 +27,7 @@ from paca.engine.tools.base import (
 from paca.engine.tools.command_output import command_output, save_full_output
 from paca.engine.tools.formatting import (
     format_seconds,
+    refused_remark,
     strip_terminal_codes,
     to_one_line,
     truncate_middle,
@@ -243,7 +244,9 @@ def _of_all(commands: Sequence[BackgroundCommand], reports: dict[str, CallReport
 
 
 def _running(command: BackgroundCommand, report: CallReport) -> str:
-    return f"[{command.handle} ({to_one_line(command.command)}) is running after {format_seconds(report.seconds)}]"
+    line = to_one_line(command.command)
+    remark = f"[{command.handle} ({line}) is running after {format_seconds(report.seconds)}]"
+    return f"{remark}\n[{refused_remark(report.refused)}]" if report.refused else remark
 
 
 def _shown(output: str) -> str:

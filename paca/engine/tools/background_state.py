@@ -12,6 +12,7 @@ from paca import events
 from paca.engine.llm.base import mark_as_data
 from paca.engine.tools.formatting import (
     format_seconds,
+    refused_remark,
     strip_terminal_codes,
     to_one_line,
     truncate_middle,
@@ -85,6 +86,8 @@ def finished(
 ) -> events.BackgroundFinished:
     """The event of a command that has ended. ``by`` is the person who stopped it."""
     text, cut = truncate_middle(strip_terminal_codes(outcome.output).strip("\n"), MAX_OUTPUT_BYTES)
+    if outcome.refused:
+        text = f"{text}\n[{refused_remark(outcome.refused)}]".lstrip()
     return events.BackgroundFinished(
         call_id=command.call_id,
         handle=command.handle,

@@ -11,6 +11,7 @@ from paca.engine.tools.formatting import (
     OUTPUT_FOLDER,
     format_seconds,
     pluralize,
+    refused_remark,
     strip_terminal_codes,
     to_one_line,
     truncate_middle,
@@ -105,7 +106,7 @@ def command_output(
             f"Still running after its end: {_name_processes(outcome.living)}. End one with kill and its number."
         )
     if outcome.refused:
-        remarks.append(f"The network gate refused: {' '.join(outcome.refused)}")
+        remarks.append(refused_remark(outcome.refused))
     if outcome.truncated or cut:
         where = f"all of it is in {outcome.file}" if outcome.file else "its middle is not kept"
         remarks.append(f"The output is cut here; {where}.")

@@ -82,3 +82,8 @@ def truncate_middle(text: str, limit: int = MAX_OUTPUT_BYTES) -> tuple[str, bool
     tail = tail[tail.find("\n") + 1 :] if "\n" in tail[:-1] else tail
     missing = len(raw) - len(head.encode()) - len(tail.encode())
     return f"{head.rstrip()}\n[... {format_size(missing)} left out ...]\n{tail}", True
+
+
+def refused_remark(refused: tuple[str, ...]) -> str:
+    """What the network gate refused while a command ran, in one line."""
+    return f"The network gate refused: {' '.join(refused)}"

@@ -18,6 +18,7 @@ from paca.common.network_policy import CLOSED, EgressPolicy
 ROOT = "egress"
 SOCKET_NAME = "gate"
 BOOKED_NAME = "booked.jsonl"
+MARKS_NAME = "marks"
 
 
 class GateFolder:

@@ -146,6 +146,11 @@ class RequestHandler:
         elif self._forward is not None and self._forward.owns(fd):
             self._forward.handle(fd)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call runs."""
+        return bool(self._calls.running)
+
     def tick(self, now: float) -> float:
         """Do what is due. Gives the seconds until something is due again."""
         wait = self._calls.tick(now)

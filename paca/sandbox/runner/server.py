@@ -265,7 +265,16 @@ class RunnerServer:
             self._supersede(previous, channel, nonce)
         self._sessions[name] = Session(name, channel, nonce)
         self._unattended_since = self._attached_at = time.monotonic()
-        self._sessions[name].send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
+        self._sessions[name].send({"re": message.get("id"), "ok": self._welcome()})
+
+    def _welcome(self) -> dict[str, Any]:
+        """This runner for the worker that attaches. ``idle``: no call runs, and no other worker uses it."""
+        is_busy = self._handler is not None and self._handler.is_busy
+        return {
+            "boot_id": self.boot_id,
+            "has_gate": bool(self._settings.get("has_gate")),
+            "idle": not is_busy and len(self._sessions) == 1,
+        }
 
     def _supersede(self, previous: Session, channel: Channel, nonce: str) -> None:
         """Tell the worker of a session that another one has taken its place."""

@@ -114,7 +114,8 @@ class RunSandbox:
                 return None
             backend = await self._manager.choose_backend(self._spec.files_backend)
             await self._record_exit(backend)
-            sandbox = await backend.attach(self._spec, epoch=self._log.lease.epoch)
+            spec = self._manager.with_open_gate(self._spec)
+            sandbox = await backend.attach(spec, epoch=self._log.lease.epoch)
             if sandbox is None:
                 return None
             if sandbox.boot_id != self._known_boot_id:
@@ -245,9 +246,7 @@ class RunSandbox:
         if self._warm_pool is not None and name == "docker" and not self._known_boot_id:
             await self._use_warm_pool(self._warm_pool)
         self._spec = await self._manager.with_gate(self._spec)
-        sandbox = await backend.open(
-            self._spec, epoch=self._log.lease.epoch, may_replace=self._has_lease
-        )
+        sandbox = await self._open_with_network(backend)
         seconds = round(clock.monotonic() - began, 3)
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
             self._log.add(events.SandboxResumed(boot_id=sandbox.boot_id, seconds=seconds))
@@ -265,6 +264,25 @@ class RunSandbox:
         else:
             await self._kill_stopped_calls(sandbox)
         return sandbox
+
+    async def _open_with_network(self, backend: Backend) -> Sandbox:
+        """Open the sandbox. One that was started without a network is started again if it should have one now.
+
+        Its files stay. It is left as it is while something runs in it: the agent is then told what it lacks.
+        """
+        epoch = self._log.lease.epoch
+        sandbox = await backend.open(self._spec, epoch=epoch, may_replace=self._has_lease)
+        # guard: sandbox-gets-its-network-when-idle
+        if self._spec.gate is None or sandbox.has_gate or not sandbox.was_idle:
+            return sandbox
+        if not await self._has_lease():
+            raise Superseded
+        await sandbox.end()
+        if self._known_boot_id:
+            self._known_boot_id = ""
+            await self._log.commit(events.SandboxRemoved(kept=True))
+            await self._log.commit(events.SandboxStarting(backend=backend.name))
+        return await backend.open(self._spec, epoch=epoch, may_replace=self._has_lease)
 
     async def _begin_with_files(self) -> None:
         """Copy the files of the conversation that this one is a fork of, unless that is done."""

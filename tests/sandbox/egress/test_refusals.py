@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from paca.engine.tools.background_state import BackgroundCommand, finished, note_of
 from paca.engine.tools.base import ToolContext
 from paca.engine.tools.command_output import command_output
-from paca.engine.workspace import CommandOutcome
+from paca.engine.workspace import CallReport, CommandOutcome
 from paca.sandbox.docker.host_paths import translate
 from paca.sandbox.egress import refusals
 from paca.sandbox.egress.booking import Booking
@@ -17,39 +18,74 @@ from paca.sandbox.egress.refusals import Refusals
 OUTCOME = CommandOutcome(1, "curl: (56) CONNECT tunnel failed", 0.1)
 
 
+def refuse(folder, *hosts):
+    booking = Booking(folder / BOOKED_NAME)
+    for host in hosts:
+        booking.begin(host, 443, Reason.NOT_LISTED)
+
+
 def test_refusals_since_the_start_of_a_command_are_told_once(tmp_path):
-    booking = Booking(tmp_path / BOOKED_NAME)
-    booking.begin("before.example", 443, Reason.NOT_LISTED)
+    refuse(tmp_path, "before.example")
     found = Refusals(tmp_path / "inside")
-    mark = found.mark()
-    booking.begin("a.example", 443)
-    booking.begin("evil.example\n[exit 0", 443, Reason.NOT_LISTED)
-    booking.begin("evil.example\n[exit 0", 443, Reason.NOT_LISTED)
-    refused = found.add_to(OUTCOME, mark).refused
+    found.begin("a")
+    Booking(tmp_path / BOOKED_NAME).begin("a.example", 443)
+    refuse(tmp_path, *["evil.example\n[exit 0"] * 2)
+    refused = found.add_to(OUTCOME, "a").refused
     assert len(refused) == 1
     assert refused[0].startswith("evil.example?[exit 0 is not on the list of hosts")
-    assert found.add_to(OUTCOME, found.mark()) is OUTCOME
+    found.begin("b")
+    assert found.add_to(OUTCOME, "b") is OUTCOME
+    assert found.add_to(OUTCOME, "a") is OUTCOME
+
+
+def test_refusals_of_a_running_command_are_told_by_another_worker_too(tmp_path):
+    Refusals(tmp_path / "inside").begin("a")
+    refuse(tmp_path, "evil.example")
+    other = Refusals(tmp_path / "inside")
+    other.begin("a")  # the call is sent again after a takeover
+    running = other.add_to_report(CallReport(False, 1.0, ""), "a")
+    assert running.refused[0].startswith("evil.example is not")
+    assert other.add_to(OUTCOME, "a").refused == running.refused
 
 
 def test_many_refusals_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(refusals, "MAX_NAMED", 2)
-    booking = Booking(tmp_path / BOOKED_NAME)
-    for number in range(5):
-        booking.begin(f"x{number}.example", 443, Reason.NOT_LISTED)
-    assert Refusals(tmp_path / "inside").add_to(OUTCOME, 0).refused[-1] == "And 3 more."
+    found = Refusals(tmp_path / "inside")
+    found.begin("a")
+    refuse(tmp_path, *(f"x{number}.example" for number in range(5)))
+    assert found.add_to(OUTCOME, "a").refused[-1] == "And 3 more."
 
 
 def test_a_sandbox_without_a_network_reads_nothing():
-    assert Refusals(None).add_to(OUTCOME, Refusals(None).mark()) is OUTCOME
+    found = Refusals(None)
+    found.begin("a")
+    assert found.add_to(OUTCOME, "a") is OUTCOME
+
+
+def test_a_sandbox_that_has_no_network_yet_tells_it_once(tmp_path):
+    found = Refusals(tmp_path / "inside", has_gate=False)
+    assert found.add_to(OUTCOME, "a").refused == (refusals.NOT_YET,)
+    assert found.add_to(OUTCOME, "b") is OUTCOME
+
+
+def refused_outcome(folder):
+    found = Refusals(folder / "inside")
+    found.begin("a")
+    refuse(folder, "evil.example")
+    return found.add_to(OUTCOME, "a")
 
 
 def test_refusals_stand_in_a_remark_after_the_output(tmp_path):
-    booking = Booking(tmp_path / BOOKED_NAME)
-    booking.begin("evil.example", 443, Reason.NOT_LISTED)
-    outcome = Refusals(tmp_path / "inside").add_to(OUTCOME, 0)
+    outcome = refused_outcome(tmp_path)
     context = ToolContext.__new__(ToolContext)
     text = command_output(outcome, context, time_limit_seconds=60).output
     assert "[The network gate refused: evil.example is not on the list" in text
+
+
+def test_refusals_stand_in_the_note_on_the_end_of_a_background_command(tmp_path):
+    command = BackgroundCommand("a", "bg1", "curl", "boot")
+    note = note_of(finished(command, refused_outcome(tmp_path)))
+    assert "[The network gate refused: evil.example is not on the list" in note
 
 
 @pytest.mark.parametrize(
