@@ -62,8 +62,9 @@ def test_a_sandbox_with_running_work_is_told_that_it_has_no_network_yet(flow):
     found = flow.ask("Begin", [calls(background_run=UNTIL_ALLOWED), says("I wait.")])
     open_network(flow, Network.RESTRICTED)
     flow.ask("Go on", [calls(bash="true"), says("Done.")], after=found)
-    assert "[The network gate refused: This sandbox was started when it had no network." in (
-        found.outputs[-1]
+    assert (
+        "[The network gate refused: This sandbox was started when it had no network."
+        in (found.outputs[-1])
     )
     assert not found.has_event("sandbox.removed")
 
