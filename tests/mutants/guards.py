@@ -2071,6 +2071,13 @@ MUTANTS = (
         (f"{NETWORK_USE}::test_lines_count_once_whoever_reads_them",),
     ),
     Mutant(
+        "sandbox-gets-its-network-when-idle",
+        never,
+        (
+            "tests/flows/test_network.py::test_a_sandbox_gets_its_network_with_the_next_turn_and_keeps_its_files",
+        ),
+    ),
+    Mutant(
         "egress-gates-of-deleted-conversations-end",
         never,
         (f"{NETWORK_USE}::test_gates_of_deleted_conversations_and_unused_ones_are_removed",),
