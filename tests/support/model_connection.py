@@ -124,7 +124,8 @@ class Connection(asyncio.Protocol):
                 self.respond(400, dialect.error_body("invalid_request_error", refused))
                 return
             await self.reply(self.server.next_reply(body, dialect), body, len(raw) // 4)
-        except (ValueError, LookupError, TypeError) as error:  # of the script or of the request
+        # A fault of the script or of the request is answered: an open connection would look like a slow model.
+        except (AttributeError, AssertionError, LookupError, TypeError, ValueError) as error:
             self.server.violations.append(repr(error))
             wrong_request = self.dialect.error_body("invalid_request_error", repr(error))
             self.respond(400, wrong_request)
@@ -140,7 +141,7 @@ class Connection(asyncio.Protocol):
             status, kind, message = dialect.HTTP_ERRORS[reply.fault]
             extra = {"retry-after": reply.retry_after} if reply.retry_after else {}
             if reply.fault == "redirect":
-                extra["location"] = f"http://elsewhere.invalid{dialect.PATH}"
+                extra["location"] = "http://elsewhere.invalid/v1/messages"
             key = self.key
             self.respond(status, dialect.error_body(kind, message.format(key=key)), extra)
         elif reply.fault == "html":

@@ -114,7 +114,7 @@ class ModelServer:
         self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(10)
 
-    def wait_until_idle(self, seconds: float = 5.0) -> bool:
+    def wait_until_idle(self, seconds: float = 20.0) -> bool:
         """True once no answer is in flight, False if that takes longer than ``seconds``."""
         return _wait(lambda: self.in_flight == 0, seconds)
 

@@ -13,7 +13,7 @@ from paca.engine.llm import registry
 from paca.engine.llm.base import Reply, StopReason, Text, TextDelta, ToolResult, UsageSeen
 from paca.engine.llm.http_pool import new_pool
 from paca.engine.llm.model_errors import ModelError, StreamBroken
-from tests.engine.llm.conftest import SHORT
+from tests.engine.llm.conftest import PATIENT
 from tests.engine.llm.request_builders import (
     assistant_message,
     chunks_of,
@@ -58,7 +58,7 @@ async def llm(server, adapter):
     async with new_pool() as http:
         address = f"{server.base_url}{path}"
         key = KEYS.get(model.partition("/")[0], KEY)
-        yield registry.open_llm(model, base_url=address, api_key=key, limits=SHORT, http=http)
+        yield registry.open_llm(model, base_url=address, api_key=key, limits=PATIENT, http=http)
 
 
 async def test_adapter_streams_pieces_and_ends_with_the_whole_reply(server, llm):
@@ -111,6 +111,7 @@ async def test_adapter_turns_a_fault_into_one_model_error_without_the_key(server
     assert KEY not in f"{caught.value} {caught.value.detail}"
     assert len(server.requests) == 1
     assert (await reply_of(llm, request_with("Hi"))).text == "Hello again."
+    assert server.violations == []
 
 
 @pytest.mark.parametrize("kind", ["hang", "stall"])

@@ -22,7 +22,7 @@ from paca.engine.llm.base import (
     ToolUse,
     UsageSeen,
 )
-from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.http_pool import new_pool
 from paca.engine.llm.model_errors import (
     ContextExceeded,
     KeyRefused,
@@ -36,6 +36,7 @@ from paca.engine.llm.model_errors import (
     TimedOut,
     Unreachable,
 )
+from tests.engine.llm.conftest import PATIENT, SILENT
 from tests.engine.llm.request_builders import (
     assistant_message,
     chunks_of,
@@ -131,8 +132,6 @@ ERRORS = {
     "nostop": StreamBroken,
     "midover": Overloaded,
     "midrate": RateLimited,
-    "hang": TimedOut,
-    "stall": StreamBroken,
 }
 PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
 
@@ -147,6 +146,20 @@ async def test_anthropic_adapter_turns_each_fault_into_a_model_error_and_works_a
     assert type(caught.value) is ERRORS[kind]
     assert caught.value.retryable == (ERRORS[kind] in PASSING)
     assert len(caught.value.detail) > 20
+    assert (await reply_of(llm, request_with("Hi"))).text == "Hello again."
+    assert server.wait_until_idle()
+
+
+@pytest.mark.parametrize(("kind", "error"), [("hang", TimedOut), ("stall", StreamBroken)])
+async def test_anthropic_adapter_gives_up_a_silent_server_and_works_again(server, llm, kind, error):
+    server.script([fails(kind), says("Hello again.")])
+    async with new_pool() as http:
+        impatient = AnthropicLLM(
+            "sk-test-key", base_url=server.base_url, limits=SILENT[kind], http=http
+        )
+        with pytest.raises(error) as caught:
+            await chunks_of(impatient, request_with("Hi"))
+    assert caught.value.retryable == (error in PASSING)
     assert (await reply_of(llm, request_with("Hi"))).text == "Hello again."
     assert server.wait_until_idle()
 
@@ -191,7 +204,7 @@ async def test_anthropic_adapter_waits_for_a_slow_stream(server, llm):
 
 
 async def test_anthropic_adapter_limits_the_time_of_the_whole_answer(server):
-    limits = TimeLimits(first_token=1, gap=1, total=0.6)
+    limits = replace(PATIENT, total=0.6)
     llm = AnthropicLLM("k", base_url=server.base_url, limits=limits)
     server.script([says("word " * 100).slowly(tps=20)])
     with pytest.raises(TimedOut, match="in total"):

@@ -3,6 +3,7 @@
 import base64
 import json
 import socket
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
@@ -11,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from paca.engine.llm import call_recording, connection_check, registry
 from paca.engine.llm.base import Text, ToolResult, ToolUse
-from paca.engine.llm.http_pool import TimeLimits, new_pool
+from paca.engine.llm.http_pool import new_pool
 from paca.engine.llm.model_errors import (
     KeyRefused,
     ModelMisconfigured,
@@ -19,7 +20,7 @@ from paca.engine.llm.model_errors import (
     StreamBroken,
     ToolsUnsupported,
 )
-from tests.engine.llm.conftest import SHORT
+from tests.engine.llm.conftest import PATIENT
 from tests.engine.llm.request_builders import (
     BASH,
     assistant_message,
@@ -124,7 +125,7 @@ def opened(server, http):
 
     def open_(model, key=KEY, base_url=None):
         address = server.base_url if base_url is None else base_url
-        return registry.open_llm(model, base_url=address, api_key=key, limits=SHORT, http=http)
+        return registry.open_llm(model, base_url=address, api_key=key, limits=PATIENT, http=http)
 
     return open_
 
@@ -475,7 +476,7 @@ async def test_replicate_answer_is_streamed_from_the_polls_of_its_prediction(ope
     assert (reply.blocks, reply.usage.input, reply.usage.output) == ((Text("Hello."),), 9, 3)
     begun, *polls = replicate.asked
     assert begun.path == "/v1/models/meta/llama-test/predictions"
-    assert begun.headers["cancel-after"] == f"{SHORT.total}s"  # also if the worker dies
+    assert begun.headers["cancel-after"] == f"{PATIENT.total}s"  # also if the worker dies
     # The key goes to the address that it was given for, whatever the answer names.
     assert {poll.path for poll in polls} == {"/v1/predictions/pred1"}
     assert all(KEY in asked.headers["authorization"] for asked in replicate.asked)
@@ -516,7 +517,7 @@ async def test_replicate_prediction_is_cancelled_with_its_call(opened):
 @pytest.mark.usefixtures("fast_polls")
 async def test_replicate_prediction_that_is_silent_for_too_long_is_cancelled(http):
     prediction = Prediction(GROWING)
-    limits = TimeLimits(connect=5, first_token=5, gap=0.05, total=10)
+    limits = replace(PATIENT, gap=0.05)
     with JsonServer(prediction) as replicate:
         llm = registry.open_llm("replicate/meta/m", base_url=replicate.base_url, api_key=KEY, limits=limits, http=http)  # fmt: skip
         with pytest.raises(StreamBroken, match="nothing came for"):

@@ -1,12 +1,13 @@
 """The adapter of OpenAI's dialect over real HTTP: the result is a whole reply or a ``ModelError``."""
 
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
 from paca.engine.llm import registry
 from paca.engine.llm.base import StopReason, TextDelta, ThinkingDelta, ToolResult, Usage, UsageSeen
-from paca.engine.llm.http_pool import TimeLimits, close_connections, new_pool
+from paca.engine.llm.http_pool import close_connections, new_pool
 from paca.engine.llm.model_errors import (
     ContextExceeded,
     KeyRefused,
@@ -20,7 +21,7 @@ from paca.engine.llm.model_errors import (
     TimedOut,
     Unreachable,
 )
-from tests.engine.llm.conftest import SHORT
+from tests.engine.llm.conftest import PATIENT, SILENT
 from tests.engine.llm.request_builders import (
     assistant_message,
     chunks_of,
@@ -47,7 +48,7 @@ def opened(server, model="openai/gpt-test", **changes):
     how = {
         "base_url": f"{server.base_url}/v1",
         "api_key": "sk-test-key",
-        "limits": SHORT,
+        "limits": PATIENT,
         **changes,
     }
     return registry.open_llm(model, **how)
@@ -141,8 +142,6 @@ ERRORS = {
     "nostop": StreamBroken,
     "midover": Overloaded,
     "midrate": RateLimited,
-    "hang": TimedOut,
-    "stall": StreamBroken,
 }
 PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
 
@@ -160,6 +159,20 @@ async def test_openai_adapter_turns_each_fault_into_a_model_error_and_works_agai
     assert len(server.requests) == 1  # nobody else tries again
     assert (await reply_of(llm, request_with("Hi"))).text == "Hello again."
     assert server.wait_until_idle()
+
+
+@pytest.mark.parametrize(("kind", "error"), [("hang", TimedOut), ("stall", StreamBroken)])
+async def test_openai_adapter_gives_up_a_silent_server_and_works_again(server, kind, error):
+    async with new_pool() as http:
+        server.script([fails(kind), says("Hello again.")])
+        with pytest.raises(error) as caught:
+            await chunks_of(opened(server, limits=SILENT[kind], http=http), request_with("Hi"))
+        assert caught.value.retryable == (error in PASSING)
+        assert len(server.requests) == 1  # nobody else tries again
+        assert (
+            await reply_of(opened(server, http=http), request_with("Hi"))
+        ).text == "Hello again."
+        assert server.wait_until_idle()
 
 
 @pytest.mark.parametrize(("end", "stride"), [("clean", 7), ("close", 31), ("reset", 29)])
@@ -194,7 +207,7 @@ async def test_openai_adapter_reads_retry_after(server, llm, value, least, most)
 
 async def test_openai_adapter_limits_the_time_of_the_whole_answer(server):
     async with new_pool() as http:
-        limits = TimeLimits(first_token=1, gap=1, total=0.6)
+        limits = replace(PATIENT, total=0.6)
         server.script([says("word " * 100).slowly(tps=20)])
         with pytest.raises(TimedOut, match="in total"):
             await chunks_of(opened(server, limits=limits, http=http), request_with("Hi"))
