@@ -141,6 +141,12 @@ AGENT_SANDBOX_IMAGE = env.text(
     aliases=("AGENT_SERVER_IMAGE",),
     meaning="Image of Docker sandboxes; make sandbox-image builds it.",
 )
+AGENT_SANDBOX_IMAGES = env.comma_separated(
+    "AGENT_SANDBOX_IMAGES",
+    meaning="More images that projects and agents may choose for their sandboxes, such as paca-node:2 or "
+    "registry.example.org/sandboxes/*, comma separated. Each is built on the image of this version of Paca. "
+    "An image is code that runs beside the Docker daemon, so only the operator lists them.",
+)
 DOCKER_HOST = env.text(
     "DOCKER_HOST",
     aliases=("DOCKER_SOCKET",),

@@ -6,6 +6,7 @@ Each call has an intent event before it starts and an outcome event after it end
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +17,18 @@ from paca.common.errors import PacaError
 from paca.engine import tool_results
 from paca.engine.approvals.person_tools import PLAN_TOOL, Settlement
 from paca.engine.approvals.plans import refusal_in_plan_mode
-from paca.engine.approvals.policy import ApprovalPolicy, PersonNeeded, judge
+from paca.engine.approvals.policy import ApprovalPolicy, PersonNeeded, asks_before_script, judge
 from paca.engine.context.history import OpenCall
 from paca.engine.tools.background_state import START_TOOL
-from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
+from paca.engine.tools.base import (
+    AnyParsedCall,
+    AnyTool,
+    Effect,
+    RepositorySetup,
+    ToolContext,
+    ToolOutput,
+    perform,
+)
 from paca.engine.tools.registry import UnknownTool
 from paca.engine.turn import ActiveTurn, TurnServices
 from paca.engine.workspace import (
@@ -260,6 +269,10 @@ async def _run_call(
         background=services.log.progress.background,
         background_timeout_seconds=turn.profile.background_timeout_seconds,
         may_run_on=turn.toolbox.has(START_TOOL),
+        repository_setup=RepositorySetup(
+            turn.profile.repository_setup,
+            functools.partial(asks_before_script, turn.profile.approval),
+        ),
     )
     try:
         output = await _perform_or_reattach(call, context, services, boot_id)

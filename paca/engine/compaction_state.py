@@ -40,7 +40,7 @@ class CompactionState:
     """What the next summary needs to know.
 
     ``called``: the id and the focus of a call of the tool that asks for one. ``first`` and ``newest`` are messages of people, ``files`` the files that the agent wrote, ``skills``
-    those that were opened, ``instructions`` the path of the workspace's file for agents.
+    those that were opened, ``instructions`` the paths of files for agents that were shown.
     ``refused_window`` is the model with the window that its server told in a refusal. ``full`` counts the
     turns in a row that ended because the conversation did not fit into the window of ``full_model``.
     ``summary_failed``: a call for a summary has failed since the last summary. ``todo`` is the agent's to-do list.
@@ -57,7 +57,7 @@ class CompactionState:
     newest: PersonMessage | None = None
     files: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
-    instructions: str = ""
+    instructions: tuple[str, ...] = ()
     todo: TodoList = TodoList()
 
     def advance(self, event: Event, seq: int) -> CompactionState:
@@ -80,7 +80,7 @@ class CompactionState:
             case events.SkillLoaded(skill=skill):
                 return replace(self, skills=_with(self.skills, skill))
             case events.InstructionsRead(path=path):
-                return replace(self, instructions=path)
+                return replace(self, instructions=_with(self.instructions, path))
             case events.TodoChanged():
                 return replace(self, todo=list_of(event))
         return self

@@ -44,7 +44,7 @@ class AgentProfile:
     ``title_model`` writes the titles of chats; empty if no model does.
     ``unattended``: no person waits for the answer in the conversation, as after an assignment.
     ``key_source`` says whose key is used: agent, user, project or server. ``fallback_model`` goes on where the agent's model fails; empty for none. ``effort_steps`` is the step limit of the
-    message's effort, in place of the agent's.
+    message's effort, in place of the agent's. ``repository_setup``: setup scripts of repositories run after their clone.
     """
 
     name: str
@@ -75,6 +75,7 @@ class AgentProfile:
     approval: str = ApprovalPolicy.AUTO
     sandbox_memory_mib: int = 0
     sandbox_workspace_mib: int = 0
+    repository_setup: bool = False
 
 
 @dataclass(frozen=True, slots=True)

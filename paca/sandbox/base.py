@@ -74,6 +74,7 @@ class SandboxSpec:
     helper that uses the sandbox of this conversation beside others; empty for the conversation itself.
     ``egress``: what it may reach over the network; None for no network. ``gate``: the folder with the socket of
     its network gate, which a new sandbox gets; None without a network. ``variables``: what its commands get besides.
+    ``image``: that of a new container; empty for the default. Bubblewrap has none.
     """
 
     conversation_id: UUID
@@ -89,6 +90,7 @@ class SandboxSpec:
     session: str = ""
     egress: EgressPolicy | None = None
     gate: Path | None = None
+    image: str = ""
     # Neither shown nor compared: a sandbox of the warm pool fits whatever they are.
     variables: CommandVariables = field(default_factory=CommandVariables, repr=False, compare=False)
 

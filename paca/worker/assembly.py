@@ -105,7 +105,10 @@ _CONVERSATION_COLUMNS = _columns(
     *("read_only", "parent_id", "parent_call", "allowance", "helper_kind"),
 )
 NETWORK_COLUMNS = ("network", "network_presets", "network_hosts")
-_PROJECT_COLUMNS = _columns(Project, "id", "name", "memory", *NETWORK_COLUMNS, *PROJECT_COLUMNS)
+ENVIRONMENT_COLUMNS = ("sandbox_image", "repository_setup")
+_PROJECT_COLUMNS = _columns(
+    Project, "id", "name", "memory", *NETWORK_COLUMNS, *ENVIRONMENT_COLUMNS, *PROJECT_COLUMNS
+)
 _SANDBOX_COLUMNS = _columns(
     Sandbox, "id", "conversation_id", "backend", "boot_id", "state", "volume"
 )
@@ -119,7 +122,7 @@ _AGENT_COLUMNS = _columns(
     *("system_prompt", "task_assigned_prompt", "comment_mention_prompt"),
     *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
     *("sandbox_memory_mib", "sandbox_cpus"),
-    *("sandbox_life", "sandbox_network"),
+    *("sandbox_life", "sandbox_network", "sandbox_image"),
     *AGENT_COLUMNS,
     "approval",
     "tracing",
@@ -273,6 +276,7 @@ def _profile(
         background_timeout_seconds=settings.BACKGROUND_TIMEOUT_SECONDS,
         sandbox_memory_mib=spec.limits.memory_mib,
         sandbox_workspace_mib=spec.limits.workspace_mib,
+        repository_setup=rows.project.repository_setup,
     )
 
 
@@ -310,4 +314,5 @@ def _sandbox_spec(
         volume=row.volume if row else "",
         session=conversation.pk.hex if conversation.parent_id else "",
         egress=None if policy.network is Network.NONE else policy,
+        image=agent.sandbox_image or project.sandbox_image,
     )

@@ -82,7 +82,12 @@ def test_agent_is_shown_with_every_given_field_except_the_key(world: World, api:
     expected = {name: value for name, value in ALL_FIELDS.items() if name != "llm_api_key"}
     dollars = {"cost_usd": 1.5, "turn_cost_usd": 0.5, "day_cost_usd": 9.0}
     expected["limits"] = {**ALL_FIELDS["limits"], **dollars}
-    expected["sandbox"] = {**ALL_FIELDS["sandbox"], "cpus": 0.5}
+    expected["sandbox"] = {
+        **ALL_FIELDS["sandbox"],
+        "cpus": 0.5,
+        "network": "restricted",
+        "image": "",
+    }
     assert {name: shown[name] for name in expected} == expected
     assert shown["key"] == {"set": True, "last4": "WXYZ"}
     assert shown["role_id"] == str(world.role("agent").pk)

@@ -63,6 +63,7 @@ OAUTH = "tests/engine/mcp/test_oauth.py"
 SIGN_INS = "tests/agents/mcp/test_mcp_sign_in.py"
 MODEL_KEYS = "tests/agents/test_model_keys.py"
 VARIABLES = "tests/agents/test_variables.py"
+REPOSITORY_SETUP = "tests/engine/tools/test_repository_setup.py"
 MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
@@ -1269,7 +1270,7 @@ MUTANTS = (
     Mutant(
         "instructions-are-shown-once",
         last_operand_dropped,
-        ("tests/worker/test_instructions_file.py",),
+        ("tests/engine/tools/test_instructions_file.py",),
     ),
     Mutant(
         "sandbox-file-paths",
@@ -2112,5 +2113,16 @@ MUTANTS = (
         "variables-leave-no-trace-in-outputs",
         value("text"),
         ("tests/sandbox/test_command_variables.py",),
+    ),
+    Mutant("images-are-those-of-the-operator", value("True"), ("tests/agents/test_images.py",)),
+    Mutant("chosen-image-is-there", never, ("tests/agents/test_images.py",)),
+    Mutant("chosen-image-has-our-runner", never, ("tests/agents/test_images.py",)),
+    Mutant("setup-of-repositories-is-switched-on", never, (REPOSITORY_SETUP,)),
+    Mutant("setup-of-repositories-asks-as-a-command-does", never, (REPOSITORY_SETUP,)),
+    Mutant("setup-scripts-ask-as-commands-do", never, (REPOSITORY_SETUP,)),
+    Mutant(
+        "changed-instructions-are-shown-again",
+        never,
+        ("tests/worker/test_shown_instructions.py",),
     ),
 )

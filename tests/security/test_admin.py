@@ -103,7 +103,7 @@ def test_admin_makes_workspaces_and_projects_with_their_owner(root: User, admin:
     assert set(member.project.roles.values_list("name", flat=True)) == set(permissions.TEMPLATES)
     admin.post(
         f"/admin/projects/project/{member.project.pk}/change/",
-        {"name": "Masts", "prefix": "MAST", "description": "", "memory": "ask"},
+        {"name": "Masts", "prefix": "MAST", "description": "", "memory": "ask", "network": "none"},
     )
     assert Project.objects.get(pk=member.project.pk).name == "Masts"
 

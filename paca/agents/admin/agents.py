@@ -99,6 +99,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             "sandbox_cpus": "Cores",
             "sandbox_life": "When it is unused",
             "sandbox_network": "Network",
+            "sandbox_image": "Image",
             "git_name": "Name",
             "git_email": "E-mail",
         }
@@ -248,7 +249,13 @@ class AgentAdmin(ServiceAdmin):
             "Sandbox",
             {
                 "classes": ["tab"],
-                "fields": ("sandbox_memory_mib", "sandbox_cpus", "sandbox_life", "sandbox_network"),
+                "fields": (
+                    "sandbox_memory_mib",
+                    "sandbox_cpus",
+                    "sandbox_life",
+                    "sandbox_network",
+                    "sandbox_image",
+                ),
             },
         ),
         ("Approval", {"classes": ["tab"], "fields": ("approval", "plan_mode", "teams", "tracing")}),

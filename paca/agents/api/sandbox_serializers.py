@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from paca.agents.models import Agent
 from paca.common.api.serializers import InputSerializer
+from paca.projects.models.environment import MAX_IMAGE_CHARACTERS
 
 
 class SandboxSerializer(serializers.Serializer[Any]):
@@ -15,6 +16,7 @@ class SandboxSerializer(serializers.Serializer[Any]):
     cpus = serializers.FloatField(source="sandbox_cpus", allow_null=True)
     life = serializers.CharField(source="sandbox_life")
     network = serializers.CharField(source="sandbox_network")
+    image = serializers.CharField(source="sandbox_image")
 
 
 class SandboxInput(InputSerializer):
@@ -39,4 +41,12 @@ class SandboxInput(InputSerializer):
         required=False,
         help_text="none, restricted (the hosts that the project lists) or open (all public hosts; this needs the "
         "permission projects:write). The project's own setting is the most that it gets.",
+    )
+    image = serializers.CharField(
+        source="sandbox_image",
+        max_length=MAX_IMAGE_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="One of AGENT_SANDBOX_IMAGES; empty for that of the project, else the default. Without effect where "
+        "sandboxes are made with bubblewrap.",
     )

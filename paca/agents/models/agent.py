@@ -33,7 +33,7 @@ from paca.agents.models.choices import (
 from paca.agents.models.tags import TagsField, check_tags
 from paca.common.models import BaseModel
 from paca.engine.helpers.requests import DEFAULT_HELPERS, MAX_HELPERS
-from paca.projects.models import MemoryPolicy, Project
+from paca.projects.models import MemoryPolicy, Project, SandboxEnvironment
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -48,7 +48,7 @@ class AgentQuerySet(models.QuerySet["Agent"]):
         return self.live().filter(project=project)
 
 
-class Agent(BaseModel):
+class Agent(SandboxEnvironment, BaseModel):
     """An agent of a project. A retired agent is hidden and no member; its conversations stay."""
 
     Status = AgentStatus

@@ -58,6 +58,7 @@ SETTINGS = frozenset(
         "sandbox_cpus",
         "sandbox_life",
         "sandbox_network",
+        "sandbox_image",
         "approval",
         "tracing",
         "plan_mode",

@@ -15,6 +15,7 @@ from paca.engine.llm.credentials import Credentials
 from paca.engine.llm.model_errors import ModelMisconfigured
 from paca.engine.tools.schema import short_json
 from paca.projects.models import Member
+from paca.projects.services import images
 
 Errors = dict[str, list[str]]
 # The JSON key of a service account of Google has about 2,400.
@@ -63,6 +64,7 @@ def find_errors(
         ("model", check_model(agent.model, agent.base_url)),
         ("handle", _check_handle(agent)),
         ("persona", _check_persona(agent)),
+        ("sandbox_image", _check_image(agent)),
         ("llm_api_key", _check_key(agent, _own, new_key)),
     ):
         if error:
@@ -165,6 +167,14 @@ def _check_persona(agent: Agent) -> str:
         slug = agent.predefined_persona
         is_there = not slug or persona_catalogue.find(slug) is not None
     return "" if is_there else "There is no such persona in this project."
+
+
+def _check_image(agent: Agent) -> str:
+    if images.is_allowed(agent.sandbox_image):
+        return ""
+    stored = Agent.objects.filter(pk=agent.pk).values_list("sandbox_image", flat=True).first()
+    # An image that the operator took off the list blocks no other setting.
+    return "" if stored == agent.sandbox_image else images.not_allowed()
 
 
 def _check_handle(agent: Agent) -> str:

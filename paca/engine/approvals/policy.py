@@ -174,6 +174,15 @@ def finding_of(call: AnyParsedCall, policy: str) -> CommandFinding | None:
     return finding or EACH_CALL
 
 
+def asks_before_script(policy: str, script: str) -> bool:
+    """Whether the policy asks before a command that runs this script of a repository. An unknown policy asks."""
+    # guard: setup-scripts-ask-as-commands-do
+    if policy != ApprovalPolicy.AUTO:
+        return True
+    finding = command_rules.scan(script)
+    return finding is not None and finding.catastrophic
+
+
 def _unsafe_finding(call: AnyParsedCall) -> CommandFinding | None:
     arguments = call.arguments
     if call.tool.takes_command:

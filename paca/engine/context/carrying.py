@@ -41,7 +41,7 @@ def carried_text(
         plan.strip(),
         _names("Files that you wrote", state.files),
         _names("Skills that were opened; read them again if you need them", state.skills),
-        _names("Instructions in the workspace; read them again", (state.instructions,)),
+        _names("Instructions in the workspace; read them again", state.instructions),
         tasks.strip(),
     ]
     tail = shorten("\n".join(line for line in lines if line), characters // 3)

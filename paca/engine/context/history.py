@@ -61,8 +61,8 @@ class History:
     ``closed`` are messages that do not change any more. ``reply`` is the newest reply, with the
     ``results`` of its calls and the boot ids of the ``started`` ones. ``pending`` are texts of
     people and limits that came after the last request. ``cut_off`` is the text of a cancelled reply, as far
-    as people saw it; it becomes part of the history if the turn ends there. ``instructions`` is the text of
-    the workspace's file for agents that was shown last. ``text_form`` is what a server has refused.
+    as people saw it; it becomes part of the history if the turn ends there. ``instructions`` are the
+    files for agents by path, each with the text that was shown last. ``text_form`` is what a server has refused.
     ``copies_files``: the files of the conversation's origin are to be copied before its sandbox is first opened.
     ``ends``: the last event of each closed message. ``reply_end``: the last event of the newest reply and
     its results.
@@ -80,7 +80,7 @@ class History:
     started: tuple[tuple[str, str], ...] = ()
     pending: tuple[PendingText, ...] = ()
     cut_off: CutOffReply | None = None
-    instructions: str = ""
+    instructions: tuple[tuple[str, str], ...] = ()
     text_form: TextForm = TextForm()
     copies_files: bool = False
 
@@ -170,7 +170,8 @@ def _shorten(history: History, event: events.ContextTrimmed | events.ContextComp
 def _add_text_of_platform(history: History, event: Event) -> History:
     """Add a text that no person has written as a message, where the event stands in the log."""
     if isinstance(event, events.InstructionsRead):
-        history = replace(history, instructions=event.text)
+        shown = {**dict(history.instructions), event.path: event.text}
+        history = replace(history, instructions=tuple(shown.items()))
     if isinstance(event, events.ConversationForked | events.SandboxFilesCopied):
         # guard: files-are-copied-once
         history = replace(history, copies_files=event.files == FILES_LATER)

@@ -96,6 +96,20 @@ class ToolOutput:
     images: tuple[ToolImage, ...] = ()
 
 
+def _ask_a_person(script: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySetup:
+    """Whether the setup script of a repository runs after its clone. ``needs_person``: whether the agent's policy
+    would ask before a command that runs this script.
+    """
+
+    is_on: bool = False
+    needs_person: Callable[[str], bool] = _ask_a_person
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """The context of one call. ``workspace`` starts the sandbox when it is first called.
@@ -103,7 +117,8 @@ class ToolContext:
     All calls of a run share ``seen_files``: path to sha256 of the file as the model last saw it.
     ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown. ``todo`` is the to-do list,
     ``background`` the background commands, each of which may run for ``background_timeout_seconds`` unless its call
-    says otherwise. ``may_run_on``: a command may be moved to the background at its time limit.
+    says otherwise. ``may_run_on``: a command may be moved to the background at its time limit. ``repository_setup``:
+    what follows the clone of a repository.
     """
 
     call_id: str
@@ -117,6 +132,7 @@ class ToolContext:
     background: BackgroundState = BackgroundState()
     background_timeout_seconds: float = 300
     may_run_on: bool = False
+    repository_setup: RepositorySetup = RepositorySetup()
 
 
 class Tool(ABC, Generic[ArgumentsT]):

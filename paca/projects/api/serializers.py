@@ -8,6 +8,7 @@ from rest_framework import serializers
 from paca.common.api.serializers import InputSerializer
 from paca.common.network_policy import MAX_HOSTS
 from paca.projects.models import Member, MemoryPolicy, Project, ProjectNetwork, Role, Workspace
+from paca.projects.models.environment import MAX_IMAGE_CHARACTERS
 
 # More than this version of Paca knows: a role may also hold permissions of another version.
 MAX_PERMISSIONS = 100
@@ -73,6 +74,8 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "network",
             "network_presets",
             "network_hosts",
+            "sandbox_image",
+            "repository_setup",
             "limits",
             "created_at",
             "updated_at",
@@ -117,6 +120,18 @@ class ProjectInput(InputSerializer):
         max_length=MAX_HOSTS,
         help_text="More hosts that sandboxes may reach, such as example.org or *.example.org.",
     )
+    sandbox_image = serializers.CharField(
+        max_length=MAX_IMAGE_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="Image of its agents' sandboxes, one of AGENT_SANDBOX_IMAGES; empty for the default. Without effect "
+        "where sandboxes are made with bubblewrap.",
+    )
+    repository_setup = serializers.BooleanField(
+        required=False,
+        help_text="Whether the .paca/setup.sh of a repository runs after its clone, where the agent's approval policy "
+        "asks nobody before commands.",
+    )
     limits = ProjectLimitsInput(source="*", required=False)
 
 
@@ -130,6 +145,8 @@ class NewProjectInput(ProjectInput):
     network = None  # type: ignore[assignment]
     network_presets = None  # type: ignore[assignment]
     network_hosts = None  # type: ignore[assignment]
+    sandbox_image = None  # type: ignore[assignment]
+    repository_setup = None  # type: ignore[assignment]
     workspace_id = serializers.UUIDField(required=False)
 
 

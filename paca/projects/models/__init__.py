@@ -4,6 +4,7 @@ from paca.projects.models.activity import Activity, ActivityKind
 from paca.projects.models.attachment import Attachment, AttachmentPart
 from paca.projects.models.comment import Comment, CommentVersion, Mention
 from paca.projects.models.doc import Doc, DocFolder, DocVersion
+from paca.projects.models.environment import SandboxEnvironment
 from paca.projects.models.invitation import Invitation
 from paca.projects.models.keyed_write import KeyedWrite
 from paca.projects.models.member import Member, Role
@@ -40,6 +41,7 @@ __all__ = [
     "Role",
     "SearchEntry",
     "SearchKind",
+    "SandboxEnvironment",
     "Sprint",
     "SprintStatus",
     "StatusCategory",

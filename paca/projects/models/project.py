@@ -14,6 +14,7 @@ from django.db import models
 from paca.accounts.models import User
 from paca.common import time_zones
 from paca.common.models import BaseModel
+from paca.projects.models.environment import SandboxEnvironment
 from paca.projects.models.network import ProjectNetwork, check_hosts, check_presets
 from paca.projects.models.workspace import Workspace
 
@@ -43,7 +44,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.live().filter(members__user=user, members__deleted_at__isnull=True)
 
 
-class Project(BaseModel):
+class Project(SandboxEnvironment, BaseModel):
     """Belongs to one workspace. A deleted project is hidden; its rows stay.
 
     ``prefix`` and the number of a task make its key, such as ``PACA-42``. ``last_task_number`` only
@@ -101,6 +102,12 @@ class Project(BaseModel):
         db_default=[],
         validators=[check_hosts],
         help_text="More hosts that sandboxes may reach, such as example.org or *.example.org.",
+    )
+    # Its script is code of the repository, which anybody may have written: people switch it on.
+    repository_setup = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The .paca/setup.sh of a repository runs after its clone, where no approval is needed for commands.",
     )
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,

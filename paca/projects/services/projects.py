@@ -19,7 +19,7 @@ from paca.projects.models import (
     TaskType,
     Workspace,
 )
-from paca.projects.services import members
+from paca.projects.services import images, members
 
 CHANGEABLE = (
     "name",
@@ -31,6 +31,8 @@ CHANGEABLE = (
     "network",
     "network_presets",
     "network_hosts",
+    "sandbox_image",
+    "repository_setup",
     "limit_month_tokens",
     "limit_month_cost_usd",
 )
@@ -92,7 +94,8 @@ def derive_prefix(workspace: Workspace, name: str) -> str:
 
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change any of ``CHANGEABLE``: texts, the time zone, private MCP servers, what is remembered, the network, the limits of a month.
+    """Change any of ``CHANGEABLE``: texts, the time zone, private MCP servers, what is remembered, the network, the image of
+    sandboxes, whether setup scripts of repositories run, the limits of a month.
 
     Keys in texts written before a change of the prefix keep the former one. Raises ``Invalid`` if the
     name or the prefix is taken or not valid.
@@ -104,6 +107,8 @@ def change(project: Project, *, by: Member, **changes: Any) -> Project:
         if field not in CHANGEABLE:
             raise TypeError(f"a project's {field!r} cannot be changed")
         setattr(project, field, value)
+    if "sandbox_image" in changes:
+        images.require_allowed(project.sandbox_image, field="sandbox_image")
     validation.check(project)
     project.save()
     audit.record("project.changed", project, by=by, project_id=project.pk, fields=sorted(changes))

@@ -25,8 +25,14 @@ class ContainerCreator:
         self._idle_policy = idle_policy
         self._host_paths = HostPaths(engine)
 
-    async def image_id(self) -> str:
-        """The digest of the image. Raises ``SandboxUnavailable`` if its runner does not fit this Paca."""
+    async def image_id(self, chosen: str = "") -> str:
+        """The digest of the chosen image, else of the default one.
+
+        Raises ``SandboxUnavailable`` if it is missing or its runner does not fit this Paca, and ``SandboxBroken`` if it
+        was chosen.
+        """
+        if chosen and chosen != self.image_name:
+            return await image.find_chosen_image_id(self._engine, chosen)
         return await image.find_image_id(self._engine, self.image_name)
 
     async def create_for_conversation(self, spec: SandboxSpec, epoch: int) -> Container | None:
@@ -55,7 +61,7 @@ class ContainerCreator:
             on_host = replace(spec, gate=await self._host_paths.find(spec.gate))
         body = container.configuration(
             on_host,
-            image=await self.image_id(),
+            image=await self.image_id(spec.image),
             labels=labels,
             volume=volume,
             epoch=epoch,

@@ -22,7 +22,7 @@ from paca.engine.llm import registry as llm_registry
 from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
-from paca.web import check_in_rows, mcp_rows, page_urls, plugin_rows, status_rows
+from paca.web import check_in_rows, mcp_rows, page_urls, plugin_rows, sandbox_images, status_rows
 from paca.web.views import memory
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
@@ -118,6 +118,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
         networks=Agent.SandboxNetwork.choices,
+        **sandbox_images.context(),
         variables=EnvVar.objects.of(agent),
         network=policy_of(agent, member.project),
         verifications=VERIFICATIONS,

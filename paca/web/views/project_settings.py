@@ -14,6 +14,7 @@ from paca.common.network_policy import PRESETS
 from paca.conversations import budget_report
 from paca.projects import permissions
 from paca.projects.models import Member, ProjectNetwork, SprintStatus, StatusCategory
+from paca.web import sandbox_images
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
@@ -52,6 +53,7 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         may_write_project=permissions.allows(member, "projects:write"),
         may_see_keys=permissions.allows(member, "agents:write"),
         plugins=plugins.all_of(project),
+        **sandbox_images.context(),
         variables=EnvVar.objects.of(project),
         project_keys=ModelKey.objects.of_project(project),
         own_keys=ModelKey.objects.of_user(request.user),  # type: ignore[arg-type] # signed in

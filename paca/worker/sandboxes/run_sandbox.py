@@ -14,8 +14,10 @@ from paca.common import clock
 from paca.conversations import sandbox_lifecycle
 from paca.conversations.models import Conversation, ToolCall
 from paca.conversations.store import Fenced, Lease
+from paca.engine.tools.instructions_file import INSTRUCTIONS_FILE, read_instructions
 from paca.engine.turn import LendSlot
 from paca.engine.workspace import (
+    SandboxBroken,
     SandboxGone,
     SandboxUnavailable,
     SandboxUnreachable,
@@ -23,6 +25,7 @@ from paca.engine.workspace import (
     Superseded,
     WorkspaceError,
 )
+from paca.projects.services import images
 from paca.sandbox import start_phases
 from paca.sandbox.base import Backend, CommandVariables, Sandbox, SandboxSpec, WorkspaceUsage
 from paca.sandbox.exit_cause import ExitCause, ExitKind
@@ -32,7 +35,6 @@ from paca.worker.database import Database
 from paca.worker.run_log import RunLog
 from paca.worker.sandboxes import warm_pool as warm_pools
 from paca.worker.sandboxes.fork_files import copy_files
-from paca.worker.sandboxes.instructions_file import read_instructions
 from paca.worker.sandboxes.warm_pool import WarmPool
 
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.5, 15.0
@@ -41,6 +43,10 @@ MAX_USAGE_SECONDS = 2.0  # the end of a run must not wait for a count of very ma
 SLOW_PHASE_SECONDS, LOOK_SECONDS = 2.0, 0.25
 GAVE_UP = (
     "Commands cannot run on this server for now: its sandboxes have not answered for half an hour."
+)
+IMAGE_NOT_ALLOWED = (
+    "The sandbox cannot start: the operator of this server does not allow the image {} any more. Choose another one in the "
+    "settings of the agent or of its project."
 )
 SILENT = ExitCause(ExitKind.SILENT)
 RESUMED = events.ConversationResumed(waited_for="sandbox")
@@ -245,6 +251,8 @@ class RunSandbox:
         began = clock.monotonic()
         if self._warm_pool is not None and name == "docker" and not self._known_boot_id:
             await self._use_warm_pool(self._warm_pool)
+        if name == "docker" and not images.is_allowed(self._spec.image):
+            raise SandboxBroken(IMAGE_NOT_ALLOWED.format(self._spec.image))
         self._spec = await self._manager.with_gate(self._spec)
         sandbox = await self._open_with_network(backend)
         seconds = round(clock.monotonic() - began, 3)
@@ -260,9 +268,10 @@ class RunSandbox:
                 )
             )
             self._known_boot_id = sandbox.boot_id
-            await self._show_instructions(sandbox)
+            await self._show_instructions(sandbox, {INSTRUCTIONS_FILE: ""})
         else:
             await self._kill_stopped_calls(sandbox)
+            await self._show_instructions(sandbox, {})
         return sandbox
 
     async def _open_with_network(self, backend: Backend) -> Sandbox:
@@ -304,11 +313,13 @@ class RunSandbox:
         await self._log.commit(events.SandboxRemoved(kept=False))
         self._spec = replace(self._spec, reset_files=False, volume="")
 
-    async def _show_instructions(self, sandbox: Sandbox) -> None:
-        """Add the workspace's file for agents to the log, unless the model knows its text."""
-        shown = self._log.history.instructions
-        if (event := await read_instructions(sandbox, shown=shown)) is not None:
-            self._log.add(event)
+    async def _show_instructions(self, sandbox: Sandbox, unseen: dict[str, str]) -> None:
+        """Add files for agents to the log whose text the model does not know: those it was shown, and ``unseen``."""
+        for path, shown in {**unseen, **dict(self._log.history.instructions)}.items():
+            event = await read_instructions(sandbox, path=path, shown=shown)
+            # guard: changed-instructions-are-shown-again
+            if event is not None:
+                self._log.add(event)
 
     async def _kill_stopped_calls(self, sandbox: Sandbox) -> None:
         """Kill the processes of calls that were stopped while the sandbox could not be reached."""

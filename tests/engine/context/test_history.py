@@ -232,7 +232,7 @@ def test_instructions_of_the_workspace_are_shown_as_data_with_their_source() -> 
     assert "notes on how to work with its files" in shown
     assert "Only its beginning is shown" in shown
     assert re.search(r"<data (\w+) from AGENTS.md>\nRun make.\n</data>\n</data \1>$", shown)
-    assert history.instructions == read.text
+    assert history.instructions == (("AGENTS.md", read.text),)
 
 
 def test_files_of_a_fork_are_copied_once_and_told_to_the_model() -> None:

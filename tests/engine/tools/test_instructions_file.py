@@ -2,9 +2,8 @@
 
 import pytest
 
-from paca.engine.context.instructions import MAX_CHARACTERS
+from paca.engine.tools.instructions_file import MAX_CHARACTERS, read_instructions
 from paca.engine.workspace import OutsideWorkspace, SandboxGone
-from paca.worker.sandboxes.instructions_file import read_instructions
 from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
 
 pytestmark = pytest.mark.anyio
