@@ -1,6 +1,8 @@
 """Encrypts the secrets in the database. The first key of ``ENCRYPTION_KEY`` encrypts, all decrypt."""
 
+import json
 import os
+from collections.abc import Iterator
 from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
@@ -9,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
 from paca.common.errors import ConfigurationError, PacaError
+from paca.common.secret_removal import remember
 
 
 class SecretUnreadable(PacaError):
@@ -23,6 +26,7 @@ def encrypt(plain: str) -> str:
 
     Raises ``ConfigurationError`` if ENCRYPTION_KEY is empty or has a malformed key.
     """
+    remember(*_values(plain))
     return _fernets()[0].encrypt(plain.encode()).decode()
 
 
@@ -43,9 +47,27 @@ def decrypt(stored: str) -> str:
     Raises ``SecretUnreadable`` if no key fits, and ``ConfigurationError`` as ``encrypt`` does.
     """
     try:
-        return MultiFernet(_fernets()).decrypt(stored.encode()).decode()
+        plain = MultiFernet(_fernets()).decrypt(stored.encode()).decode()
     except InvalidToken:
         raise SecretUnreadable from None
+    remember(*_values(plain))
+    return plain
+
+
+def _values(plain: str) -> Iterator[str]:
+    """The values that no log may show: the secret, or those of a JSON object, but for addresses in it."""
+    if not plain.startswith("{"):
+        yield plain
+        return
+    try:
+        found = json.loads(plain)
+    except (ValueError, RecursionError):
+        yield plain
+        return
+    # guard: values-of-stored-objects-are-secrets
+    for value in found.values():
+        if isinstance(value, str) and "://" not in value:
+            yield value
 
 
 def is_current(stored: str) -> bool:

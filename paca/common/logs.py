@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+from paca.common.secret_removal import without_remembered
+
 # The attributes that every LogRecord has; all others came from `extra` and are fields. Django adds the
 # request object to its records, which is useless as text.
 _STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {
@@ -60,7 +62,9 @@ class LogContextFilter(logging.Filter):
 
 
 def masked(text: str) -> str:
-    """The text with ``***`` in place of everything that looks like a token or a key."""
+    """The text with ``***`` in place of everything that looks like a token or a key, or is known to be one."""
+    # guard: logs-hold-no-known-secret
+    text = without_remembered(text)
     return _SECRETS.sub(lambda found: f"{found['keep'] or ''}***", text)
 
 

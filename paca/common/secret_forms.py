@@ -63,16 +63,15 @@ def _forms(value: str) -> Iterator[str]:
             yield escaped
             # Some programs escape the slash too.
             yield escaped.replace("/", "\\/")
-    yield from _base64_forms(raw)
+    yield from (form for form in base64_forms(raw) if len(form) >= BASE64_MIN_CHARACTERS)
 
 
-def _base64_forms(raw: bytes) -> Iterator[str]:
+def base64_forms(raw: bytes) -> Iterator[str]:
     """The characters that a secret makes of any text which holds it: it may begin at one of three places."""
     for before in range(3):
         whole = base64.b64encode(bytes(before) + raw).rstrip(b"=").decode()
         first = -(-before * 8 // BASE64_BITS)  # characters that also depend on what stands before
         last = (before + len(raw)) * 8 // BASE64_BITS  # and those that depend on what comes after
         stable = whole[first:last]
-        if len(stable) >= BASE64_MIN_CHARACTERS:
-            yield stable
-            yield stable.replace("+", "-").replace("/", "_")
+        yield stable
+        yield stable.replace("+", "-").replace("/", "_")

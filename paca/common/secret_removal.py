@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import functools
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from paca.common import secret_shapes
 from paca.common.secret_forms import MIN_CHARACTERS, forms_of, without_line_breaks
 
 MASK = "***"
+# How a text says that it was cut there.
+CUT, CUT_MARK = "[... ", re.compile(r"(\s?\[\.\.\. [^\]\n]{0,60}\]\s?)")
+LINE_BREAK = re.compile(r"[\r\n]")
 BLOCK = 3  # characters by which the search decides how far it may jump
 TOO_SHORT = (
     f"A secret has at least {MIN_CHARACTERS} characters: a shorter one may be part of any word."
@@ -72,34 +77,93 @@ class SecretMask:
     characters it knows that no form has them, and jumps (Wu and Manber, 1994). Line breaks are no part of it.
     """
 
-    def __init__(self, secrets: Collection[str] = ()) -> None:
-        self._forms = forms_of(secrets)
-        self._sorted = tuple(sorted(self._forms))
-        self._window = min(map(len, self._forms), default=0)
-        self._longest = max(map(len, self._forms), default=0)
+    def __init__(
+        self,
+        secrets: Collection[str] = (),
+        *,
+        shapes: bool = False,
+        forms: tuple[str, ...] = (),
+    ) -> None:
+        """``shapes``: also tokens and links, which ``secret_shapes`` finds. ``forms`` replace those of the secrets."""
+        self._shapes = shapes
+        self.secrets = frozenset(secrets)
+        self._forms = forms or forms_of(secrets)
+        self._window = min(map(len, self._forms), default=MIN_CHARACTERS)
         self._jumps: dict[str, int] = {}
         self._ending: dict[str, list[str]] = {}
         for form in self._forms:
-            self._add(form)
-        firsts = "".join({form[0] for form in self._forms})
-        self._first = re.compile(f"[{re.escape(firsts)}]") if firsts else None
+            self._enter(form)
 
-    def _add(self, form: str) -> None:
+    @functools.cached_property
+    def _sorted(self) -> tuple[str, ...]:
+        return tuple(sorted(self._forms))
+
+    @functools.cached_property
+    def _first(self) -> re.Pattern[str]:
+        firsts = "".join({form[0] for form in self._forms})
+        return re.compile(f"[{re.escape(firsts)}]")
+
+    def _enter(self, form: str) -> None:
         for end in range(BLOCK, self._window + 1):
             block = form[end - BLOCK : end]
             self._jumps[block] = min(self._jumps.get(block, self._window), self._window - end)
         self._ending.setdefault(form[self._window - BLOCK : self._window], []).append(form)
 
     def __bool__(self) -> bool:
-        return bool(self._forms)
+        return bool(self._forms) or self._shapes
+
+    def with_secrets(self, secrets: Collection[str]) -> SecretMask:
+        """The mask for these secrets too."""
+        if self.secrets.issuperset(secrets):
+            return self
+        return mask_of(self.secrets.union(secrets), shapes=self._shapes)
 
     def text(self, text: str) -> str:
         """The text without the secrets."""
         # guard: secrets-leave-a-text
-        if not self._forms:
+        if not self:
             return text
         spans = self._spans(without_line_breaks(text))
         return _replaced(text, spans) if spans else text
+
+    def pieces(self, text: str, *, from_middle: bool = False) -> str:
+        """The text without the secrets, and without the parts of them that a cut has left.
+
+        A cut is told by a mark such as ``[... 3 KiB left out ...]``. ``from_middle``: the text is a piece of a longer
+        one, and begins and ends anywhere in it.
+        """
+        if not self or not (from_middle or CUT in text):
+            return self.text(text)
+        parts = CUT_MARK.split(text)
+        last = len(parts) - 1
+        for at in range(0, len(parts), 2):
+            parts[at] = self._without_parts(
+                parts[at], first=from_middle or at > 0, last=from_middle or at < last
+            )
+        return "".join(parts)
+
+    def _without_parts(self, text: str, *, first: bool, last: bool) -> str:
+        text = self.text(text)
+        if last:
+            end = self._end_of_whole(text)
+            text = text if end == len(text) else f"{text[:end]}{MASK}"
+        if first:
+            start = len(text) - self._mirrored._end_of_whole(text[::-1])
+            text = text if start == 0 else f"{MASK}{text[start:]}"
+        return text
+
+    @functools.cached_property
+    def _mirrored(self) -> SecretMask:
+        return SecretMask(forms=tuple(form[::-1] for form in self._forms))
+
+    def _end_of_whole(self, text: str) -> int:
+        """Where a part of a secret begins at the end of the text; its length if none does. A short part tells nothing."""
+        searched = without_line_breaks(text)
+        end = self._unfinished(searched, [])
+        # guard: parts-of-secrets-at-a-cut
+        if len(searched) - end < MIN_CHARACTERS:
+            return len(text)
+        return _Places(text)[end]
 
     def data(self, data: bytes) -> bytes:
         """The bytes without the secrets; those that are no UTF-8 stay as they are."""
@@ -124,7 +188,12 @@ class SecretMask:
         return SecretStream(self)
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Where the forms stand in a text without line breaks, in order; they do not overlap."""
+        """Where secrets stand in a text without line breaks, in order; they do not overlap."""
+        found = self._find_forms(text) if self._forms else []
+        shaped = secret_shapes.find(text) if self._shapes else []
+        return _joined([*found, *shaped]) if shaped else found
+
+    def _find_forms(self, text: str) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
         jumps, default = self._jumps, self._window - BLOCK + 1
         at, last, before = self._window - BLOCK, len(text) - BLOCK, self._window - BLOCK
@@ -142,11 +211,16 @@ class SecretMask:
         return found
 
     def _unfinished(self, text: str, spans: list[tuple[int, int]]) -> int:
-        """Where the first form begins that the text may not have whole; its length if there is none."""
-        if self._first is None:
-            return len(text)
+        """Where the first secret begins that the text may not have whole; its length if there is none."""
+        until = secret_shapes.find_open(text) if self._shapes else len(text)
+        if self._forms:
+            until = min(until, self._find_open_form(text, spans))
+        # What is found already is whole, unless it begins there.
+        return next((start for start, end in spans if start < until < end), until)
+
+    def _find_open_form(self, text: str, spans: list[tuple[int, int]]) -> int:
         ends = dict(spans)
-        at = max(0, len(text) - self._longest + 1)
+        at = max(0, len(text) - len(self._forms[0]) + 1)
         at = next((start for start, end in spans if start < at < end), at)
         while found := self._first.search(text, at):
             rest = text[found.start() :]
@@ -174,9 +248,7 @@ class SecretStream:
         spans = self._mask._spans(searched)
         until = self._mask._unfinished(searched, spans)
         spans = [span for span in spans if span[0] < until]
-        cut = len(text)
-        if until < len(searched):
-            cut = _places(text)[until] if len(searched) < len(text) else until
+        cut = _Places(text)[until] if until < len(searched) else len(text)
         self._held = text[cut:]
         return _replaced(text[:cut], spans) if spans else text[:cut]
 
@@ -186,27 +258,82 @@ class SecretStream:
         return self._mask.text(rest)
 
 
-def _places(text: str) -> list[int]:
-    """The place of each character that is no line break; empty if the text has none of them."""
-    if "\n" not in text and "\r" not in text:
-        return []
-    return [at for at, character in enumerate(text) if character not in "\r\n"]
+class SecretByteStream:
+    """Bytes in pieces, as ``SecretStream``. A character may be cut between two pieces."""
+
+    def __init__(self, mask: SecretMask) -> None:
+        self._mask, self._stream = mask, mask.stream()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def feed(self, piece: bytes) -> bytes:
+        """What is certain to hold no part of a secret."""
+        if not self._mask:
+            return piece
+        return self._stream.feed(self._decoder.decode(piece)).encode("utf-8", "surrogateescape")
+
+    def close(self) -> bytes:
+        """What still waits."""
+        rest = self._stream.feed(self._decoder.decode(b"", final=True)) + self._stream.close()
+        return rest.encode("utf-8", "surrogateescape")
+
+
+class _Places:
+    """The place of each character of a text that is no line break, by its number among those."""
+
+    def __init__(self, text: str) -> None:
+        breaks = (found.start() for found in LINE_BREAK.finditer(text))
+        self._before = [at - count for count, at in enumerate(breaks)]
+
+    def __getitem__(self, number: int) -> int:
+        return number + bisect_right(self._before, number)
 
 
 def _replaced(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """The text with the mask in place of the spans, which count no line breaks."""
-    places, parts, at = _places(text), [], 0
+    places, parts, at = _Places(text), [], 0
     for start, end in spans:
-        first = places[start] if places else start
-        parts += [text[at:first], MASK]
-        at = places[end - 1] + 1 if places else end
+        parts += [text[at : places[start]], MASK]
+        at = places[end - 1] + 1
     return "".join((*parts, text[at:]))
 
 
+class GrowingMask(SecretMask):
+    """A mask that learns further secrets. Its search jumps less far; it masks no streams."""
+
+    def __init__(self, most: int) -> None:
+        """With more than ``most`` secrets it begins anew."""
+        super().__init__()
+        self._most = most
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Mask these too, from now on."""
+        new = frozenset(secrets) - self.secrets
+        if not new:
+            return
+        if len(self.secrets) + len(new) > self._most:
+            super().__init__()
+        self.secrets |= new
+        forms = forms_of(new)
+        for form in forms:
+            self._enter(form)
+        self._forms += forms
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans in order, with one in place of those that overlap."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
 @functools.lru_cache(maxsize=64)
-def mask_of(secrets: frozenset[str]) -> SecretMask:
+def mask_of(secrets: frozenset[str], *, shapes: bool = False) -> SecretMask:
     """The mask for these secrets, made once."""
-    return SecretMask(secrets)
+    return SecretMask(secrets, shapes=shapes)
 
 
 def without_secrets(data: bytes, secrets: Collection[str]) -> bytes:
@@ -230,3 +357,19 @@ def secrets_of_header(value: str) -> Iterator[str]:
             yield base64.b64decode(token).decode("utf-8", "replace").partition(":")[2]
         except binascii.Error:
             return
+
+
+# --- logs ------------------------------------------------------------------------------------------------------
+
+MAX_REMEMBERED = 5_000
+_in_logs = GrowingMask(MAX_REMEMBERED)
+
+
+def remember(*values: str) -> None:
+    """Mask these values in all that this process logs, from now on."""
+    _in_logs.add(values)
+
+
+def without_remembered(text: str) -> str:
+    """The text without the values that this process has met."""
+    return _in_logs.text(text)

@@ -4,6 +4,7 @@ Rooms with secrets of their own give them by ``secret_removal.add_source``.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
@@ -13,17 +14,19 @@ from django.db.models import Q
 from paca.agents import encryption, mcp_secrets
 from paca.agents.models import Agent, McpServer, ModelKey
 from paca.agents.services.rotation import SECRET_COLUMNS
-from paca.common.secret_removal import SecretScope, from_sources, secrets_of_header
+from paca.common.secret_removal import SecretScope, from_sources, remember, secrets_of_header
 from paca.engine.llm.credentials import secrets_of
 from paca.projects.models import Member
 
 
-def of_agent(agent_id: UUID) -> frozenset[str]:
+def of_agent(agent_id: UUID, *, only_readable: bool = False) -> frozenset[str]:
     """The secrets of an agent, of those who lend it keys (its project, its members and the server), and of the
     installation.
 
-    Raises ``SecretUnreadable`` if one cannot be decrypted: what it would be removed from is not stored then.
+    ``only_readable`` leaves out what cannot be decrypted: no run can use it. Else ``SecretUnreadable`` is raised:
+    what it would be removed from is not stored then.
     """
+    unreadable = (encryption.SecretUnreadable,) if only_readable else ()
     columns = [column for model, column in SECRET_COLUMNS if model is Agent]
     found = Agent.objects.filter(pk=agent_id).values_list("project_id", *columns).first()
     if found is None:
@@ -34,17 +37,23 @@ def of_agent(agent_id: UUID) -> frozenset[str]:
         Q(project=project_id) | Q(user__in=people) | Q(project=None, user=None)
     )
     stored = [*own, *lent.values_list("encrypted_key", flat=True)]
-    keys = [encryption.decrypt(each) for each in stored if each]
+    keys = []
+    for each in filter(None, stored):
+        with suppress(*unreadable):
+            keys.append(encryption.decrypt(each))
     # guard: rooms-give-their-secrets
     of_rooms = from_sources(SecretScope(project_id, agent_id))
-    return of_installation().union(*map(secrets_of, keys), _of_mcp_servers(agent_id), of_rooms)
+    of_servers = _of_mcp_servers(agent_id, unreadable)
+    remember(*of_rooms)  # the logs of this process show none of them
+    return of_installation().union(*map(secrets_of, keys), of_servers, of_rooms)
 
 
-def _of_mcp_servers(agent_id: UUID) -> frozenset[str]:
+def _of_mcp_servers(agent_id: UUID, unreadable: tuple[type[Exception], ...] = ()) -> frozenset[str]:
     """The secrets of the agent's MCP servers: values of env and headers, tokens, and secrets of clients."""
     found: set[str] = set()
     for server in McpServer.objects.filter(agent=agent_id).select_related("grant"):
-        found.update(mcp_secrets.plain_secrets(server))
+        with suppress(*unreadable):
+            found.update(mcp_secrets.plain_secrets(server))
     return frozenset(found - {""})
 
 

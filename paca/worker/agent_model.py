@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from paca.agents import encryption
 from paca.agents.services.model_keys import NO_KEY, FoundKey
+from paca.common.secret_removal import SecretMask
 from paca.engine.llm.base import LLM, Chunk, Request
-from paca.engine.llm.key_mask import masked
 from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.registry import open_llm
+from paca.engine.llm.secret_masking import masked
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.model_state import ModelChoice
 from paca.engine.turn import AgentProfile, OpenedModel
+from paca.worker.event_masking import NO_SECRETS
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +41,8 @@ class ModelSetup:
 class AgentModels:
     """All models that may answer in a turn. ``efforts`` has the profiles of those efforts that the agent sets.
 
-    ``key_owner`` is the member whose own key is used, who began the turn; empty if it is another key.
+    ``key_owner`` is the member whose own key is used, who began the turn; empty if it is another key. ``mask`` is put
+    on each request and answer.
 
     To give the agent a model for another role, add it as ``compaction_llm`` is added in ``_open``.
     """
@@ -48,6 +51,7 @@ class AgentModels:
     efforts: dict[str, AgentProfile] = field(default_factory=dict)
     fallback: ModelSetup | None = None
     key_owner: str = ""
+    mask: SecretMask = NO_SECRETS
     _opened: dict[ModelChoice, OpenedModel] = field(default_factory=dict)
 
     def open(self, choice: ModelChoice) -> OpenedModel:
@@ -67,7 +71,7 @@ class AgentModels:
         try:
             # In the clear only when it is used.
             api_key = encryption.decrypt(found.encrypted_key) if found.encrypted_key else ""
-            llm = _open(profile, profile.model, api_key)
+            llm = _open(profile, profile.model, api_key, self.mask)
         except (ModelMisconfigured, encryption.SecretUnreadable) as error:
             refusal = ModelMisconfigured(error.detail)
             if choice.fallback:
@@ -77,7 +81,7 @@ class AgentModels:
             return OpenedModel(profile, _RefusingLLM(refusal))
         if profile.text_tool_calls:
             llm = TextCallingLLM(llm)
-        return OpenedModel(profile, llm, compaction_llm=_open_role(profile, api_key))
+        return OpenedModel(profile, llm, compaction_llm=_open_role(profile, api_key, self.mask))
 
     def _setup(self, choice: ModelChoice) -> ModelSetup:
         profile = self.efforts.get(choice.effort, self.own.profile)
@@ -90,7 +94,7 @@ class AgentModels:
         return replace(self.own, profile=profile)
 
 
-def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:
+def _open_role(profile: AgentProfile, api_key: str, mask: SecretMask) -> LLM | None:
     """The client of the model for summaries, with the agent's key and base URL.
 
     None if the agent's own model writes them, also if the other one cannot be opened.
@@ -98,7 +102,7 @@ def _open_role(profile: AgentProfile, api_key: str) -> LLM | None:
     if not profile.compaction_model:
         return None
     try:
-        return _open(profile, profile.compaction_model, api_key)
+        return _open(profile, profile.compaction_model, api_key, mask)
     except ModelMisconfigured as error:
         logger.warning("the model for summaries cannot be used", extra={"code": error.code})
         return None
@@ -129,12 +133,12 @@ def _open_after_turn(models: AgentModels, model: str, *, shared_key: bool) -> Op
     found = setup.shared_key if shared_key else setup.key
     profile = setup.with_key(found)
     api_key = encryption.decrypt(found.encrypted_key) if found.encrypted_key else ""
-    return OpenedModel(profile, _open(profile, model, api_key))
+    return OpenedModel(profile, _open(profile, model, api_key, models.mask))
 
 
-def _open(profile: AgentProfile, model: str, api_key: str) -> LLM:
+def _open(profile: AgentProfile, model: str, api_key: str, mask: SecretMask) -> LLM:
     llm = open_llm(model, base_url=profile.base_url, api_key=api_key, limits=profile.time_limits)
-    return masked(llm, api_key)
+    return masked(llm, api_key, mask)
 
 
 class _RefusingLLM:

@@ -19,6 +19,7 @@ from paca.agents.services import variables
 from paca.agents.toolbox import installed_tools
 from paca.common.network_policy import CLOSED, Network
 from paca.common.prepared_queries import Parameter, Select
+from paca.common.secret_removal import SecretMask
 from paca.conversations import budgets, event_log, memory_lists, sandbox_queries
 from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
@@ -34,6 +35,7 @@ from paca.projects.models import MemoryPolicy, Project
 from paca.sandbox.base import CommandVariables, SandboxLimits, SandboxSpec
 from paca.worker import model_profiles, turn_models
 from paca.worker.agent_model import AgentModels
+from paca.worker.event_masking import NO_SECRETS, mask_of_agent
 from paca.worker.run_log import CachedHistory
 from paca.worker.turn_limits import AGENT_COLUMNS, PROJECT_COLUMNS, limits_of
 
@@ -75,6 +77,7 @@ class AssembledTurn:
     skills: tuple[SkillSummary, ...] = ()
     tools: Sequence[str] | None = None  # those that are switched on; None for all
     is_traced: bool = False
+    mask: SecretMask = NO_SECRETS  # of all that the turn stores, shows and asks a model
     read_only: bool = False  # whether tools that change something are off
     remembers: bool = True  # whether the agent may note something for later conversations
     remembers_at_end: bool = False  # whether its model is asked after a turn what is worth keeping
@@ -196,9 +199,11 @@ def assemble_turn(
     skills = prompts.read_skills(agent.pk, plugins)
     memory = memory_lists.for_prompt(agent, rows.project, until=turn_started_at)
     profile = _profile(rows, spec, skills, memory, given.describe())
+    mask = mask_of_agent(agent.pk)
     return AssembledTurn(
         profile=profile,
-        models=turn_models.models_of(conversation, agent, profile),
+        models=turn_models.models_of(conversation, agent, profile, mask=mask),
+        mask=mask,
         cached=cached,
         new_events=event_log.load_after(conversation.pk, cached.history.seq),
         turn_started_at=turn_started_at,

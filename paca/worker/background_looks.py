@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.utils import timezone
@@ -13,6 +13,7 @@ from paca import events
 from paca.bus import get_bus
 from paca.bus.base import conversation_topic
 from paca.common.frames import live_frame
+from paca.common.secret_removal import SecretMask
 from paca.common.text import to_storable
 from paca.conversations.models import BackgroundCommand
 from paca.conversations.services import background as services
@@ -21,6 +22,7 @@ from paca.engine.tools.background import read_end
 from paca.engine.tools.background_state import BackgroundCommand as Command
 from paca.engine.tools.formatting import strip_terminal_codes
 from paca.engine.workspace import CallReport, CallUnknown, SandboxWorkspace
+from paca.worker.event_masking import masked_facts
 
 SHOWN_CHARACTERS = 2_000  # of the newest output
 
@@ -31,6 +33,18 @@ class Look:
 
     ended: tuple[events.BackgroundFinished, ...]
     running: tuple[events.BackgroundProgressed, ...]
+
+    def masked(self, mask: SecretMask) -> Look:
+        """The look without the secrets in what the commands have written."""
+        if not mask:
+            return self
+        ended = tuple(masked_facts(each, mask) for each in self.ended)
+        # The newest output begins and ends anywhere.
+        running = tuple(
+            replace(each, output=mask.pieces(each.output, from_middle=True))
+            for each in self.running
+        )
+        return Look(ended, running)
 
 
 async def look(

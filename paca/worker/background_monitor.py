@@ -69,7 +69,7 @@ class BackgroundMonitor:
         workspace = await self._sandbox.attach_if_running()
         if workspace is None:
             return  # if it has ended, the store has ended its commands with it
-        found = await background_looks.look(workspace, commands, stops)
+        found = (await background_looks.look(workspace, commands, stops)).masked(self._log.mask)
         if found.ended:
             await self._database.call(
                 store.append, conversation_id, *found.ended, lease=self._log.lease

@@ -30,6 +30,7 @@ from paca.sandbox.manager import SandboxManager
 from paca.worker import background_looks
 from paca.worker.background_looks import LiveProgress, Look
 from paca.worker.database import Database
+from paca.worker.event_masking import mask_of_conversation
 
 LOOK_SECONDS = 2.0
 BATCH = 50
@@ -108,6 +109,9 @@ async def _look(
             await sandbox.detach()
     except (WorkspaceError, Superseded):
         return  # it is looked at again, by whoever has the sandbox then
+    if found.ended or found.running:
+        # guard: background-output-holds-no-secret
+        found = found.masked(await database.call(mask_of_conversation, idle.id))
     await database.call(record, idle.id, found)
     for ended in found.ended:
         progress.forget(ended.call_id)

@@ -8,9 +8,11 @@ from uuid import UUID
 from django.conf import settings
 
 from paca.common.best_effort import tolerated
+from paca.common.secret_removal import SecretByteStream, SecretMask
 from paca.conversations import full_outputs
 from paca.engine.workspace import SandboxWorkspace, WorkspaceError
 from paca.worker.database import Database
+from paca.worker.event_masking import NO_SECRETS
 
 logger = logging.getLogger(__name__)
 KEEP_SECONDS = 60.0
@@ -23,8 +25,8 @@ class FullOutputStore:
     call begins again.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, mask: SecretMask = NO_SECRETS) -> None:
+        self._database, self._mask = database, mask
 
     async def keep(
         self, call_id: str, path: str, open_workspace: Callable[[], Awaitable[SandboxWorkspace]]
@@ -43,11 +45,19 @@ class FullOutputStore:
     async def _copy(self, call_id: UUID, path: str, workspace: SandboxWorkspace) -> int:
         call = self._database.call
         await call(full_outputs.begin, call_id)
-        size = number = 0
-        while size < full_outputs.MAX_BYTES and (
-            data := await workspace.read(path, offset=size, limit=full_outputs.PART_BYTES)
+        read = size = number = 0
+        stream = SecretByteStream(self._mask)
+        while read < full_outputs.MAX_BYTES and (
+            data := await workspace.read(path, offset=read, limit=full_outputs.PART_BYTES)
         ):
-            await call(full_outputs.add_part, call_id, number, data)
-            size, number = size + len(data), number + 1
+            read += len(data)
+            # guard: full-outputs-hold-no-secret
+            data = await asyncio.to_thread(stream.feed, data)
+            if data:
+                await call(full_outputs.add_part, call_id, number, data)
+                size, number = size + len(data), number + 1
+        if rest := stream.close():
+            await call(full_outputs.add_part, call_id, number, rest)
+            size += len(rest)
         is_kept = await call(full_outputs.finish, call_id, size_bytes=size)
         return size if is_kept else 0

@@ -16,6 +16,7 @@ from django.db import Error as DatabaseError
 from paca import events
 from paca.common import database_errors
 from paca.common.errors import PacaError
+from paca.common.secret_removal import SecretMask
 from paca.conversations import event_log, store
 from paca.conversations.store import AppendResult, Lease
 from paca.engine.context.history import History, advance
@@ -23,6 +24,7 @@ from paca.engine.limits import TurnLimitReached, TurnProgress
 from paca.engine.turn import LogEntry, ModelCallStarted
 from paca.events import Event
 from paca.worker.database import Database, run_to_end
+from paca.worker.event_masking import NO_SECRETS, MaskedOutput, masked_entries
 from paca.worker.stream_buffer import StreamBuffer
 
 
@@ -38,9 +40,10 @@ class RunLog:
         database: Database,
         stream_buffer: StreamBuffer,
         claimed_seq: int = 0,
+        mask: SecretMask = NO_SECRETS,
     ) -> None:
         """``new_events``: every event after ``cached``, each with its ``seq``. ``claimed_seq``: every
-        message up to this event has a turn.
+        message up to this event has a turn. ``mask`` is put on all that is stored and shown.
         """
         self.lease = lease
         self._history, self._progress = cached.history, cached.progress
@@ -48,6 +51,7 @@ class RunLog:
         self._database = database
         self._stream_buffer = stream_buffer
         self._claimed_seq = claimed_seq
+        self._mask, self._live_output = mask, MaskedOutput(mask)
         self._pending: list[LogEntry] = []
         self._failed: DatabaseError | PacaError | None = None
         self._refused: DatabaseError | PacaError | None = None
@@ -67,9 +71,20 @@ class RunLog:
         """History and progress up to the last known event."""
         return CachedHistory(self._history, self._progress, self.seen_files)
 
+    @property
+    def mask(self) -> SecretMask:
+        """The secrets of the running turn. Each turn sets its own."""
+        return self._mask
+
+    @mask.setter
+    def mask(self, mask: SecretMask) -> None:
+        if mask is not self._mask:
+            self._mask, self._live_output = mask, MaskedOutput(mask)
+
     def add(self, *entries: LogEntry) -> None:
-        """Keep entries for the next commit."""
-        self._pending.extend(entries)
+        """Keep entries for the next commit, without secrets."""
+        # guard: log-holds-no-secret
+        self._pending.extend(masked_entries(entries, self._mask))
 
     def take_pending(self) -> tuple[LogEntry, ...]:
         """Remove and return the entries that wait for a commit, for a transaction of the caller.
@@ -146,8 +161,11 @@ class RunLog:
         self._apply_all((seq, event) for seq, event in found if until is None or seq <= until)
 
     def show_live(self, event: Event) -> None:
-        """Send live text to viewers. Raises ``TypeError`` if the event is not live text."""
-        self._stream_buffer.add(event)
+        """Send live text without secrets to viewers. Raises ``TypeError`` if the event is not live text."""
+        # guard: live-output-shows-no-secret
+        shown = self._live_output.feed(event)
+        if shown is not None:
+            self._stream_buffer.add(shown)
 
     def _apply_all(self, new_events: Iterable[tuple[int, Event]]) -> None:
         for seq, event in new_events:
@@ -160,6 +178,7 @@ class RunLog:
             event, events.UsageRecorded | events.ToolReturned | events.ToolOutcomeUnknown
         ):
             self._stream_buffer.forget(event.call_id)
+            self._live_output.forget(event.call_id)
 
 
 MAX_CONVERSATIONS = 32

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from paca.agents.models import Agent, KeySource
 from paca.agents.services import model_keys
+from paca.common.secret_removal import SecretMask
 from paca.conversations.models import ControlCommand, Conversation, Trigger
 from paca.engine.turn import AgentProfile
 from paca.worker import model_profiles
@@ -24,8 +25,13 @@ class Beginner:
 NOBODY = Beginner()
 
 
-def models_of(conversation: Conversation, agent: Agent, profile: AgentProfile) -> AgentModels:
-    """The models of the running turn. An agent with keys of its own needs no query."""
+def models_of(
+    conversation: Conversation, agent: Agent, profile: AgentProfile, *, mask: SecretMask
+) -> AgentModels:
+    """The models of the running turn, which neither read nor say a secret of ``mask``.
+
+    An agent with keys of its own needs no query.
+    """
     needs_none = agent.encrypted_key and (agent.fallback_encrypted_key or not agent.fallback_model)
     beginner = NOBODY if needs_none or agent.is_demo else beginner_of(conversation)
     own_key = model_keys.key_of(agent, user_id=beginner.user_id)
@@ -41,6 +47,7 @@ def models_of(conversation: Conversation, agent: Agent, profile: AgentProfile) -
         efforts=model_profiles.of_efforts(agent, profile),
         fallback=ModelSetup(fallback, fallback_key, fallback_shared) if fallback else None,
         key_owner=beginner.member_id if personal else "",
+        mask=mask,
     )
 
 

@@ -53,6 +53,7 @@ from paca.worker.control_protocol import (
     stronger,
 )
 from paca.worker.database import Database
+from paca.worker.event_masking import masked_outcome
 from paca.worker.full_output_store import FullOutputStore
 from paca.worker.mcp_access import RunMcpServers, refresh_tools
 from paca.worker.memory_access import RunMemoryAccess
@@ -194,6 +195,7 @@ class ConversationRun:
             database=database,
             stream_buffer=self._stream_buffer,
             claimed_seq=self._claimed.claimed_seq,
+            mask=turn.mask,
         )
         sandbox = RunSandbox(
             self._skill_access.with_files(turn.sandbox, turn.skills),
@@ -232,6 +234,7 @@ class ConversationRun:
         self, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox, servers: ServerGroup
     ) -> bool:
         """Run one turn to its end; True if the next one has started."""
+        log.mask = turn.mask
         with logs.log_context(turn=self._turn_number):
             # A server may do anything, also when it starts: a read-only run connects none.
             sandbox.use_variables(turn.sandbox.variables)
@@ -294,7 +297,7 @@ class ConversationRun:
                 log,
                 sandbox,
                 opened.llm,
-                FullOutputStore(database),
+                FullOutputStore(database, log.mask),
                 functools.partial(database.call, read_limits, agent_id, turn.family),
                 self._lend_slot,
                 compaction_llm=opened.compaction_llm,
@@ -350,6 +353,7 @@ class ConversationRun:
             if paused_by is None:
                 return False
             outcome, by = turn_waits.PAUSED, paused_by
+        outcome = masked_outcome(outcome, log.mask)
         follows = await self._resources.database.call(
             turn_end.end_turn,
             self.lease,

@@ -174,3 +174,70 @@ def test_rooms_give_their_secrets_by_project_and_agent(monkeypatch: pytest.Monke
     add_source("others", lambda of: {"another-secret"})
     assert from_sources(scope) == {"one-secret", "another-secret"}
     assert asked == [scope]
+
+
+TOKEN = "paca_" + "91223edaad69ac4ea676f6299d31fc21" * 2
+LINK = "https://paca.example/link/Ab3-_" + "xY9z" * 9 + "Qw/"
+
+
+@pytest.mark.parametrize("secret", [TOKEN, LINK])
+@pytest.mark.parametrize(
+    "form",
+    [
+        str,
+        json.dumps,
+        lambda text: quote(text, safe=""),
+        lambda text: text.encode().hex(),
+        lambda text: text.encode().hex().upper(),
+        *(
+            lambda text, at=at: base64.b64encode(b"?" * at + text.encode()).decode()
+            for at in range(3)
+        ),
+        lambda text: wrapped(base64.b64encode(text.encode()).decode(), 76),
+    ],
+)
+def test_tokens_and_links_are_found_by_their_shape(secret: str, form) -> None:
+    text = f"before {form(secret)} after"
+    mask = SecretMask(shapes=True)
+    shown = mask.text(text)
+    assert "***" in shown
+    assert len(shown.replace("\r\n", "")) < len(f"before {form(LINK[:26])} after") + 8
+    assert shown.startswith("before ")
+    assert shown.endswith(" after")
+    for cut in range(len(text)):
+        stream = mask.stream()
+        assert stream.feed(text[:cut]) + stream.feed(text[cut:]) + stream.close() == shown
+
+
+def test_shapes_leave_other_texts_alone() -> None:
+    text = "paca_admin /link/short/ /join/ cGFjYV 706163615f and paca_ at the end paca_"
+    mask = SecretMask(shapes=True)
+    stream = mask.stream()
+    assert mask.text(text) == stream.feed(text) + stream.close() == text
+
+
+def test_parts_of_a_secret_that_a_cut_has_left_are_removed() -> None:
+    mask = SecretMask(["canary-0123456789-abcdef"])
+    cut = "head canary-01234\n[... 3.0 KiB left out ...]\n789-abcdef tail"
+    assert mask.pieces(cut) == "head ***\n[... 3.0 KiB left out ...]\n*** tail"
+    assert mask.pieces("canary [... line cut]\nabcdef") == "canary [... line cut]\nabcdef"
+    assert mask.pieces("0123456789-abcdef and canary-0", from_middle=True) == "*** and ***"
+    assert mask.pieces("0123456789-abcdef") == "0123456789-abcdef"
+
+
+def test_bytes_in_pieces_are_masked_also_within_a_character() -> None:
+    mask = SecretMask([SECRET])
+    data = f"é {SECRET} é".encode() + b"\xff\xfe"
+    for cut in range(len(data)):
+        stream = secret_removal.SecretByteStream(mask)
+        shown = stream.feed(data[:cut]) + stream.feed(data[cut:]) + stream.close()
+        assert shown == "é *** é".encode() + b"\xff\xfe"
+
+
+def test_growing_mask_learns_and_forgets() -> None:
+    mask = secret_removal.GrowingMask(most=2)
+    mask.add(["first-secret", "another-secret"])
+    mask.add(["first-secret"])
+    assert mask.text("first-secret another-secret") == "*** ***"
+    mask.add(["third-secret"])
+    assert mask.text("first-secret third-secret") == "first-secret ***"

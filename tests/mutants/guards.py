@@ -1178,7 +1178,7 @@ MUTANTS = (
         last_operand_dropped,
         ("tests/engine/llm/test_addresses.py",),
     ),
-    Mutant("engine-key-in-answers", never, ("tests/engine/llm/test_key_mask.py",)),
+    Mutant("engine-key-in-answers", never, ("tests/engine/llm/test_secret_masking.py",)),
     Mutant("common-storable-errors", value("detail or ''"), ("tests/common/test_errors.py",)),
     Mutant("engine-words-of-private-servers", always, ("tests/engine/llm/test_server_words.py",)),
     Mutant("engine-ibm-key-stays", never, (CLOUDS,)),

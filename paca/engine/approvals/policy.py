@@ -84,6 +84,12 @@ DESTRUCTIVE = CommandFinding(
     "",
     catastrophic=True,
 )
+SENDS_OUT = CommandFinding(
+    "sends_out",
+    "It sends work out of Paca, where others see it. What the agent has read may have asked for it.",
+    "",
+    catastrophic=True,
+)
 REPOSITORY_SETTINGS = CommandFinding(
     "repository_settings",
     "It changes a file of .git, which can make git run other programs.",
@@ -189,6 +195,9 @@ def _unsafe_finding(call: AnyParsedCall) -> CommandFinding | None:
         return command_rules.scan(arguments.command)
     if call.tool.asks_always:
         return DESTRUCTIVE
+    # guard: what-leaves-asks-with-every-policy
+    if call.tool.sends_out:
+        return SENDS_OUT
     if not call.tool.safe:
         return OTHER_TOOL
     writes = call.tool.uses_workspace and call.tool.effect is not Effect.READ_ONLY

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from dataclasses import replace
 from uuid import UUID
 
 from paca.common import clock
@@ -17,6 +18,7 @@ from paca.sandbox.egress.booking import read_lines
 from paca.sandbox.egress.folders import GateFolder
 from paca.sandbox.egress.gates import Gates
 from paca.worker.database import Database
+from paca.worker.event_masking import mask_of_conversation
 
 LOOK_SECONDS = 2.0
 POLICY_SECONDS = 10.0
@@ -63,6 +65,9 @@ class GateKeeper:
         begin = await self._database.call(network_use.read_bytes, book)
         lines, end = await asyncio.to_thread(read_lines, folder.booked, begin, most=MAX_READ_BYTES)
         if lines:
+            mask = await self._database.call(mask_of_conversation, folder.conversation_id)
+            # guard: names-of-hosts-hold-no-secret
+            lines = [replace(line, host=mask.text(line.host)) for line in lines]
             await self._database.call(
                 network_use.record, folder.conversation_id, book, lines, begin=begin, end=end
             )

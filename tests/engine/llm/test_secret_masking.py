@@ -13,7 +13,7 @@ from paca.engine.llm.base import (
     ToolUse,
     Usage,
 )
-from paca.engine.llm.key_mask import masked
+from paca.engine.llm.secret_masking import masked
 from tests.engine.llm.request_builders import chunks_of, request_with
 from tests.support.model_script import calls, says, thinks
 from tests.support.scripted_llm import ScriptedLLM
@@ -38,7 +38,7 @@ async def test_key_in_an_answer_is_masked_in_pieces_and_whole():
     assert by_kind[ToolUse].arguments == {"command": "echo ***"}
 
 
-@pytest.mark.parametrize("key", [KEY, "-----BEGIN KEY-----\nab'c\"d\n", "back\\slash-key"])
+@pytest.mark.parametrize("key", [KEY, "-----BEGIN KEY-----\nab'c\"d", "back\\slash-key"])
 async def test_key_of_any_characters_is_masked_in_arguments_and_attached_fields(key):
     use = ToolUse("call1", "bash", {"command": [f"echo {key}"], key: 1}, attached={"f": {"s": key}})
     thought = Thinking("Hm.", attached={"f": {"s": [key]}})
