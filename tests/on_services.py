@@ -138,6 +138,7 @@ LEFT_OUT = {
     "tests/realtime/test_slow_readers.py": "measures what a web server keeps for a socket",
     "tests/worker/test_background_looks.py": NO_DATABASE,
     "tests/worker/test_budget_pauses.py": SAME_QUERIES,
+    "tests/worker/test_event_masking.py": SAME_QUERIES,
     "tests/worker/test_run_log.py": SAME_QUERIES,
     "tests/worker/test_run_traces.py": NO_DATABASE,
     "tests/worker/test_telemetry.py": NO_DATABASE,

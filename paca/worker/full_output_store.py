@@ -52,7 +52,7 @@ class FullOutputStore:
         ):
             read += len(data)
             # guard: full-outputs-hold-no-secret
-            data = await asyncio.to_thread(stream.feed, data)
+            data = await call(stream.feed, data)
             if data:
                 await call(full_outputs.add_part, call_id, number, data)
                 size, number = size + len(data), number + 1

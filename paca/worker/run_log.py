@@ -84,7 +84,8 @@ class RunLog:
     def add(self, *entries: LogEntry) -> None:
         """Keep entries for the next commit, without secrets."""
         # guard: log-holds-no-secret
-        self._pending.extend(masked_entries(entries, self._mask))
+        masked = masked_entries(entries, self._mask)
+        self._pending.extend(masked)
 
     def take_pending(self) -> tuple[LogEntry, ...]:
         """Remove and return the entries that wait for a commit, for a transaction of the caller.

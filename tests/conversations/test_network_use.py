@@ -8,6 +8,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from paca.agents import services as agents
 from paca.common.network_policy import EgressPolicy, Network
 from paca.conversations import deletion, network_use, services
 from paca.conversations.models import Conversation, NetworkBook, NetworkUse
@@ -145,6 +146,20 @@ def gates(tmp_path: Path) -> Gates:
 def keep(gates: Gates) -> None:
     """One look of a new worker."""
     async_to_sync(GateKeeper(gates, DirectDatabase()).keep)()
+
+
+def test_secret_in_the_name_of_a_host_is_not_shown(
+    world: World, conversation: Conversation, gates: Gates
+) -> None:
+    agents.configure(world.agent, by=world.owner, llm_api_key="canary-0123456789")
+    folder = gates.folder(conversation.pk)
+    folder.create()
+    folder.write_policy(POLICY)
+    booking = Booking(folder.booked)
+    booking.begin("canary-0123456789.evil.example", 443, Reason.NOT_LISTED)
+    booking.begin(f"{b'canary-0123456789'.hex()}.evil.example", 443, Reason.NOT_LISTED)
+    keep(gates)
+    assert {row[0] for row in rows(conversation)} == {"***.evil.example"}
 
 
 def test_a_worker_counts_what_the_gate_has_booked_and_sets_its_policy(

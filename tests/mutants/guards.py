@@ -45,6 +45,7 @@ QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
 DELEGATE = "tests/engine/approvals/test_delegate.py"
 HELPERS = "tests/conversations/test_helpers.py"
 SECRET_REMOVAL = "tests/common/test_secret_removal.py"
+EVENT_MASKING = "tests/worker/test_event_masking.py"
 SHARED_STREAMS = "tests/sandbox/test_shared_streams.py"
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
@@ -109,6 +110,56 @@ MUTANTS = (
         "beginning-of-a-secret-waits",
         never,
         (f"{SECRET_REMOVAL}::test_stream_shows_at_once_what_begins_no_secret",),
+    ),
+    Mutant(
+        "parts-of-secrets-at-a-cut",
+        always,
+        (f"{SECRET_REMOVAL}::test_parts_of_a_secret_that_a_cut_has_left_are_removed",),
+    ),
+    Mutant(
+        "log-holds-no-secret",
+        value("entries"),
+        (f"{EVENT_MASKING}::test_events_of_a_run_are_masked_before_they_are_stored",),
+    ),
+    Mutant(
+        "live-output-shows-no-secret",
+        value("event"),
+        (f"{EVENT_MASKING}::test_live_output_is_masked_wherever_it_is_cut",),
+    ),
+    Mutant(
+        "full-outputs-hold-no-secret",
+        removed,
+        (f"{EVENT_MASKING}::test_full_output_is_masked_before_it_is_kept",),
+    ),
+    Mutant(
+        "background-output-holds-no-secret",
+        removed,
+        (f"{EVENT_MASKING}::test_idle_conversation_has_its_background_output_masked",),
+    ),
+    Mutant(
+        "names-of-hosts-hold-no-secret",
+        removed,
+        (f"{NETWORK_USE}::test_secret_in_the_name_of_a_host_is_not_shown",),
+    ),
+    Mutant(
+        "logs-hold-no-known-secret",
+        removed,
+        (f"{EVENT_MASKING}::test_logs_mask_what_this_process_has_met",),
+    ),
+    Mutant(
+        "values-of-stored-objects-are-secrets",
+        removed,
+        (f"{EVENT_MASKING}::test_logs_mask_what_this_process_has_met",),
+    ),
+    Mutant(
+        "requests-hold-no-secret",
+        value("request"),
+        (f"{EVENT_MASKING}::test_request_holds_no_secret_and_what_was_masked_before_is_kept",),
+    ),
+    Mutant(
+        "what-leaves-asks-with-every-policy",
+        never,
+        (f"{ASKING}::test_tool_that_sends_work_out_asks_with_every_policy",),
     ),
     Mutant(
         "rooms-give-their-secrets",

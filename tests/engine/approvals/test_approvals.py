@@ -5,6 +5,7 @@ import pytest
 from paca import events
 from paca.engine.approvals.decisions import Decisions
 from paca.engine.limits import TurnLimits
+from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from tests.engine.world import World
 from tests.support.fake_sandbox_workspace import RunningCommand
@@ -241,3 +242,29 @@ async def test_wait_for_a_person_does_not_count_for_the_time_limit():
     assert Decisions().advance(decided).waited_seconds == 250.0
     assert Decisions().advance(decided).advance(decided).waited_seconds == 250.0
     assert TurnLimits(steps=1).seconds is None
+
+
+class Send(Tool[ToolArguments]):
+    """Send it."""
+
+    name = "send"
+    effect = Effect.KEYED
+    uses_workspace = False
+    sends_out = True
+    Arguments = ToolArguments
+
+    async def act(self, arguments: ToolArguments, context: ToolContext) -> ToolOutput:
+        return ToolOutput("Sent.")
+
+
+@pytest.mark.parametrize("approval", ["auto", "unsafe", "all"])
+async def test_tool_that_sends_work_out_asks_with_every_policy(approval):
+    world = a_world(calls(send={}), says("Done."), approval=approval, tools=[Send()])
+    await world.ask("Send it.")
+    [request] = world.find(events.ApprovalRequested)
+    assert (world.status, request.rule) == ("waiting/approval", "sends_out")
+    await world.decide("approve_rest")
+    await world.ask("Again.", calls(send={}), says("Done."))
+    assert world.status == "waiting/approval"  # each time
+    await world.decide("deny")
+    assert [result.output for result in world.results][0] == "Sent."
