@@ -14,6 +14,7 @@ class Signal(enum.StrEnum):
     """What the worker that holds a conversation should do."""
 
     INBOX = "inbox"  # read the inbox: it has a message, a stop, an interrupt or a pause
+    FILES = "files"  # any worker: somebody asks for files of its sandbox
     ATTACH = "attach"  # a viewer has joined: send the text streamed so far again
 
 

@@ -7,6 +7,11 @@ from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCal
 from paca.conversations.models.chat_session import ChatSession
 from paca.conversations.models.check_ins import CheckIn, CheckInOutcome, CheckInRun, SkipReason
 from paca.conversations.models.conversation import Conversation, Turn
+from paca.conversations.models.file_requests import (
+    FileRequest,
+    FileRequestPart,
+    FileRequestState,
+)
 from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
 from paca.conversations.models.inbox import ControlCommand, PendingKind, PendingTrigger, Trigger
 from paca.conversations.models.log import Blob, Event
@@ -73,6 +78,9 @@ __all__ = [
     "PullRequestState",
     "ConversationStatus",
     "Event",
+    "FileRequest",
+    "FileRequestPart",
+    "FileRequestState",
     "FullOutput",
     "FullOutputPart",
     "MemoryEntry",

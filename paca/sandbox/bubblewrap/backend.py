@@ -147,7 +147,9 @@ class Bubblewrap:
                 if not runner.is_alive or runner.is_paused:
                     return None
                 unattended_seconds = self._idle_policy.unattended_seconds(spec)
-                attachment = await attach_to_runner(directory, epoch, unattended_seconds)
+                attachment = await attach_to_runner(
+                    directory, epoch, unattended_seconds, session=spec.session
+                )
         except (OSError, SandboxGone, TimeoutError) as error:
             raise SandboxUnavailable(f"The sandbox does not answer: {error}.") from error
         return BubblewrapSandbox(attachment, directory, spec)

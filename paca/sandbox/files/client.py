@@ -1,0 +1,184 @@
+"""Asks the program inside a sandbox for files, changes and diffs, and gives it uploads.
+
+Its answers come from inside, where the agent can do as it likes: they are bounded and checked for their shape, and their texts
+are only ever shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from paca.common.errors import PacaError
+from paca.engine.workspace import (
+    Command,
+    FileTooLarge,
+    NoSuchFile,
+    NotAFile,
+    OutsideWorkspace,
+    ProcessPipe,
+    SandboxWorkspace,
+    WorkspaceError,
+)
+from paca.sandbox.files.inside.protocol import ANSWER, DATA, ERROR, HEADER
+from paca.sandbox.runner_bundle import BUNDLE_ROOT
+
+PACKAGE = "paca.sandbox"
+# Each after those that it imports.
+MODULES = (
+    "runner",
+    "runner.errors",
+    "runner.safe_path",
+    "runner.file_io",
+    "runner.text_encoding",
+    "runner.file_type",
+    "runner.textdiff",
+    "files.inside.protocol",
+    "files.inside.listing",
+    "files.inside.contents",
+    "files.inside.repositories",
+    "files.inside.comparison",
+    "files.inside.changes",
+    "files.inside.uploads",
+    "files.inside.main",
+)
+# Process 1 is the runner, and its command line names the Python of this sandbox.
+SHELL = "IFS= read -r -d '' python </proc/1/cmdline; exec \"$python\" -I -S -X utf8 -c \"$0\""
+START = f"""
+import json, sys, types
+for name, source in json.loads(sys.stdin.buffer.readline()):
+    parent, _, child = name.rpartition(".")
+    module = sys.modules[name] = types.ModuleType(name)
+    setattr(sys.modules.setdefault(parent, types.ModuleType(parent)), child, module)
+    exec(compile(source, name, "exec"), module.__dict__)
+sys.modules["{PACKAGE}.files.inside.main"].main()
+"""
+LIBRARIES = {"LD_LIBRARY_PATH": f"{BUNDLE_ROOT}/python/lib:{BUNDLE_ROOT}/python/lib64"}
+MAX_FRAME_BYTES = 4 << 20
+SILENT_SECONDS = 30.0
+MAX_DETAIL_CHARACTERS = 500
+BROKEN = "The program that reads files in the sandbox ended early. Try again."
+
+
+class WorkspaceFull(WorkspaceError):
+    """The workspace is full. Delete files in it, or have the agent delete some, and try again."""
+
+    code = "workspace_full"
+
+
+class FilesBroken(WorkspaceError):
+    """The sandbox gave no usable answer. Try again."""
+
+    code = "files_broken"
+
+
+ERRORS: dict[str, type[PacaError]] = {
+    "no_such_file": NoSuchFile,
+    "not_a_file": NotAFile,
+    "outside_workspace": OutsideWorkspace,
+    "file_too_large": FileTooLarge,
+    "disk_full": WorkspaceFull,
+}
+
+
+class Reply:
+    """The frames of one request."""
+
+    def __init__(self, pipe: ProcessPipe) -> None:
+        self._pipe = pipe
+        self._buffer = bytearray()
+
+    async def answer(self) -> dict[str, Any]:
+        """The next answer. Raises the error of the program, and ``FilesBroken``."""
+        found = await self.next()
+        if not isinstance(found, dict):
+            raise FilesBroken(BROKEN)
+        return found
+
+    async def next(self) -> dict[str, Any] | bytes:
+        """The next answer or piece of a file. Raises what ``answer`` raises."""
+        kind, length = HEADER.unpack(await self._read(HEADER.size))
+        # guard: files-answers-are-bounded
+        if length > MAX_FRAME_BYTES:
+            raise FilesBroken(BROKEN)
+        payload = await self._read(length)
+        if kind == DATA:
+            return payload
+        found = _parse(payload)
+        if kind == ERROR:
+            error = ERRORS.get(str(found.get("code")), WorkspaceError)
+            raise error(str(found.get("detail") or "")[:MAX_DETAIL_CHARACTERS] or None)
+        if kind != ANSWER:
+            raise FilesBroken(BROKEN)
+        return found
+
+    async def _read(self, count: int) -> bytes:
+        while len(self._buffer) < count:
+            try:
+                async with asyncio.timeout(SILENT_SECONDS):
+                    data = await self._pipe.receive()
+            except TimeoutError:
+                raise FilesBroken("The sandbox does not answer. Try again.") from None
+            if not data:
+                outcome = await self._pipe.outcome()
+                facts = {"exit_code": outcome.exit_code, "cause": outcome.cause}
+                raise FilesBroken(BROKEN, **facts, said=outcome.output[-MAX_DETAIL_CHARACTERS:])
+            self._buffer += data
+        taken = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return taken
+
+
+def _parse(payload: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        raise FilesBroken(BROKEN) from None
+    if not isinstance(found, dict):
+        raise FilesBroken(BROKEN)
+    return found
+
+
+@asynccontextmanager
+async def asking(
+    workspace: SandboxWorkspace, op: str, *, body: AsyncIterator[bytes] | None = None, **fields: Any
+) -> AsyncIterator[Reply]:
+    """Send a request, with the bytes of an upload after it. The program ends with the block.
+
+    Raises ``WorkspaceError`` and ``Superseded``.
+    """
+    pipe = await workspace.open_pipe(
+        Command(f"files-{uuid4().hex}", argv=("/bin/bash", "-c", SHELL, START), env=LIBRARIES)
+    )
+    try:
+        await pipe.send(sources() + json.dumps({"op": op, **fields}).encode() + b"\n")
+        if body is not None:
+            async for piece in body:
+                await pipe.send(piece)
+        yield Reply(pipe)
+    finally:
+        await pipe.close()
+
+
+async def ask(workspace: SandboxWorkspace, op: str, **fields: Any) -> dict[str, Any]:
+    """The answer to a request that has one. Raises what ``asking`` and ``Reply.answer`` raise."""
+    async with asking(workspace, op, **fields) as reply:
+        return await reply.answer()
+
+
+@functools.cache
+def sources() -> bytes:
+    """The modules of the program as one line: pairs of their names and sources."""
+    root = Path(__file__).parent.parent
+    pairs = []
+    for name in MODULES:
+        path = root.joinpath(*name.split("."))
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        pairs.append((f"{PACKAGE}.{name}", file.read_text(encoding="utf-8")))
+    return json.dumps(pairs).encode() + b"\n"
