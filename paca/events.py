@@ -1023,6 +1023,20 @@ class McpAvailable(Event):
 # --- repositories ---------------------------------------------------------------------------------
 
 
+@event("agent.file.changed")
+class FileChanged(Event):
+    """The file ``path`` of the workspace was changed. ``change`` is created, changed or uploaded; ``by`` is the person
+    who uploaded it, ``call_id`` the call that changed it. Commands change files too: the end of a call tells that."""
+
+    path: str
+    change: str = "changed"
+    call_id: str = ""
+    size: int = 0
+    added: int = 0
+    removed: int = 0
+    by: str = ""
+
+
 @event("agent.repository.cloned")
 class RepositoryCloned(Event):
     """The ``repository`` of this name was cloned into ``path`` of the workspace. ``branch`` is the branch that is checked

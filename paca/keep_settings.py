@@ -8,6 +8,7 @@ from paca import env
 __all__ = [
     "ATTACHMENTS_PER_TASK_MIB",
     "ATTACHMENT_MIB",
+    "WORKSPACE_UPLOAD_MIB",
     "CONVERSATION_OUTPUT_MIB",
     "KEEP_CONVERSATION_DAYS",
     "KEEP_OUTPUT_DAYS",
@@ -17,6 +18,13 @@ __all__ = [
     "TRACING",
 ]
 
+WORKSPACE_UPLOAD_MIB = env.integer(
+    "WORKSPACE_UPLOAD_MIB",
+    20,
+    at_least=1,
+    at_most=200,
+    meaning="Size limit of a file that a person uploads into the sandbox of a conversation.",
+)
 ATTACHMENT_MIB = env.integer(
     "ATTACHMENT_MIB",
     10,

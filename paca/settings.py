@@ -335,6 +335,8 @@ REST_FRAMEWORK = {
         "api": f"{API_REQUESTS_PER_MINUTE}/min",
         # Each request calls the server of a model provider.
         "test_connection": "20/min",
+        # Each request has a worker start a process in a sandbox.
+        "files": "240/min",
     },
     # The ASGI application has set the person's address. Django REST Framework reads no header of a proxy.
     "NUM_PROXIES": 0,

@@ -9,7 +9,10 @@ from paca.common.errors import PacaError
 MIB = 1024 * 1024
 MAX_BODY_BYTES = 5 * MIB // 2
 # The paths that take a file as their body, each with the setting that limits it in MiB.
-UPLOADS = ((re.compile(r"/api/v1/projects/[^/]+/tasks/[0-9]+/attachments/"), "ATTACHMENT_MIB"),)
+UPLOADS = (
+    (re.compile(r"/api/v1/projects/[^/]+/tasks/[0-9]+/attachments/"), "ATTACHMENT_MIB"),
+    (re.compile(r"/api/v1/projects/[^/]+/conversations/[^/]+/files/"), "WORKSPACE_UPLOAD_MIB"),
+)
 
 
 class BodyTooLarge(PacaError):

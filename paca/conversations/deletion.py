@@ -24,6 +24,7 @@ from paca.conversations.models import (
     Conversation,
     ConversationBranch,
     Event,
+    FileRequest,
     MemoryEntry,
     PersonRequest,
     SandboxState,
@@ -75,6 +76,7 @@ def _erase(current: Conversation, *, by: Member | None) -> None:
     """Delete what was said in one locked conversation."""
     services.stop(current, by=by or audit.SYSTEM)
     ChatSession.objects.filter(conversation=current).delete()
+    FileRequest.objects.filter(conversation=current).delete()
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
     current.rest_approved_by, current.todo, current.plan = "", None, None
     current.background_running = current.branch = current.pr_url = None

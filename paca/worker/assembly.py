@@ -294,6 +294,11 @@ def _model_fields(rows: ConversationRows) -> dict[str, Any]:
     return model_profiles.model_fields(agent.model, agent.base_url, agent.parameters)
 
 
+def sandbox_spec(rows: ConversationRows) -> SandboxSpec:
+    """The sandbox that the agent of a conversation has, for whoever uses it outside of a turn."""
+    return _sandbox_spec(rows.conversation, rows.agent, rows.project, rows.sandbox)
+
+
 def default_sandbox_spec() -> SandboxSpec:
     """The sandbox of an agent with default settings, for no conversation yet."""
     limits = SandboxLimits(settings.SANDBOX_MEMORY_MIB, float(settings.SANDBOX_CPUS))

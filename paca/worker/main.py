@@ -31,6 +31,7 @@ from paca.worker.claim import claim_with_turns
 from paca.worker.control_protocol import pending_requests
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
+from paca.worker.file_requests import FileServer
 from paca.worker.memory_reviewer import MemoryReviewer
 from paca.worker.sandboxes import availability, sweeper
 from paca.worker.sandboxes.network_gates import GateKeeper
@@ -133,6 +134,11 @@ class Worker:
                     GateKeeper(
                         self._resources.sandbox_manager.gates, self._database
                     ).keep_repeatedly(self._draining)
+                ),
+                group.create_task(
+                    FileServer(
+                        self.id, self._database, self._resources.sandbox_manager
+                    ).serve(self._draining)
                 ),
                 group.create_task(self._warm_models()),
                 group.create_task(
@@ -243,7 +249,7 @@ class Worker:
         elif isinstance(hint, ConversationSignal) and hint.conversation_id in self._runs:
             if hint.signal is Signal.ATTACH:
                 self._runs[hint.conversation_id].resend_live_text()
-            else:
+            elif hint.signal is not Signal.FILES:
                 self._schedule_control_commands()
 
     def _schedule_control_commands(self) -> None:

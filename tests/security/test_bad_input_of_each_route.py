@@ -216,6 +216,7 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"provider": "openai", "key": "sk\0"}, "key", "Null characters"),
         ({"provider": "openai", "key": []}, "key", "Not a valid string."),
     ],
+    f"POST {C}files/": [({}, "name", REQUIRED)],
     f"POST {C}pause/": [UNKNOWN],
     f"POST {C}resume/": [UNKNOWN],
     f"POST {C}background/{{call_id}}/stop/": [UNKNOWN, ([], "body", "Expected a dictionary")],

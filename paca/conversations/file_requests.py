@@ -1,0 +1,120 @@
+"""The rows of requests for files, as workers take and answer them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from paca import events
+from paca.common.errors import NotFound
+from paca.conversations import sandbox_queries, store
+from paca.conversations.models import (
+    Conversation,
+    FileRequest,
+    FileRequestPart,
+    FileRequestState,
+    Sandbox,
+    SandboxState,
+)
+
+MAX_UNREAD_PARTS = 16
+STREAM_SECONDS = 1800.0
+OPEN = (FileRequestState.TAKEN, FileRequestState.STREAMING)
+
+
+def waiting() -> bool:
+    """Whether any request waits for a worker."""
+    return _waiting().exists()
+
+
+def take(worker: str, *, ops: tuple[str, ...], at_most: int) -> list[FileRequest]:
+    """Take the oldest requests of these kinds. Each goes to one worker."""
+    found = []
+    for request in _waiting().filter(op__in=ops).order_by("created_at", "pk")[:at_most]:
+        mine = FileRequest.objects.filter(pk=request.pk, state=FileRequestState.WAITING)
+        # guard: one-worker-answers-a-file-request
+        if mine.update(state=FileRequestState.TAKEN, worker=worker):
+            found.append(request)
+    return found
+
+
+def _waiting() -> Any:
+    return FileRequest.objects.filter(
+        state=FileRequestState.WAITING, expires_at__gt=timezone.now()
+    )
+
+
+def delete_expired() -> int:
+    """Delete the requests for which nobody waits any more; gives their number."""
+    return FileRequest.objects.filter(expires_at__lte=timezone.now()).delete()[0]
+
+
+def answer(request_id: UUID, value: dict[str, Any], *, more: bool = False) -> bool:
+    """Store the answer. With ``more`` parts follow. False if nobody waits for it any more."""
+    changes: dict[str, Any] = {"answer": value, "state": FileRequestState.DONE}
+    if more:
+        until = timezone.now() + timedelta(seconds=STREAM_SECONDS)
+        changes |= {"state": FileRequestState.STREAMING, "expires_at": until}
+    return bool(FileRequest.objects.filter(pk=request_id, state__in=OPEN).update(**changes))
+
+
+def fail(request_id: UUID, code: str, detail: str) -> None:
+    """Store the error that ends a request."""
+    rows = FileRequest.objects.filter(pk=request_id, state__in=OPEN)
+    rows.update(state=FileRequestState.FAILED, error_code=code, error_detail=detail)
+
+
+@transaction.atomic
+def add_part(request_id: UUID, number: int, data: bytes) -> bool:
+    """Store the next part of a download; False if its reader has gone."""
+    rows = FileRequest.objects.filter(pk=request_id, state=FileRequestState.STREAMING)
+    if not rows.select_for_update(of=("self",)).exists():
+        return False
+    FileRequestPart.objects.create(request_id=request_id, number=number, data=data)
+    return True
+
+
+def unread_parts(request_id: UUID) -> int | None:
+    """How many parts wait for the reader; None if it has gone."""
+    if not FileRequest.objects.filter(pk=request_id).exists():
+        return None
+    return FileRequestPart.objects.filter(request=request_id).count()
+
+
+def finish(request_id: UUID) -> None:
+    """Say that every part is stored."""
+    rows = FileRequest.objects.filter(pk=request_id, state=FileRequestState.STREAMING)
+    rows.update(state=FileRequestState.DONE)
+
+
+def part(request_id: UUID, number: int) -> bytes | None:
+    """One part of an upload; None after the last one."""
+    rows = FileRequestPart.objects.filter(request=request_id, number=number)
+    data = rows.values_list("data", flat=True).first()
+    return None if data is None else bytes(data)
+
+
+@transaction.atomic
+def record_opened(
+    conversation_id: UUID, *, backend: str, boot_id: str, seconds: float, resumed: bool
+) -> None:
+    """Record that a sandbox was started or resumed for a request, unless the log tells it already."""
+    list(Conversation.objects.filter(pk=conversation_id).for_update())
+    row = sandbox_queries.of_conversation(conversation_id).first()
+    event: events.Event
+    if row is not None and row.boot_id == boot_id and row.state == SandboxState.RUNNING:
+        Sandbox.objects.filter(pk=row.pk).update(last_used_at=timezone.now())
+        return
+    if resumed and row is not None and row.boot_id == boot_id:
+        event = events.SandboxResumed(boot_id=boot_id, seconds=seconds)
+    else:
+        event = events.SandboxStarted(backend=backend, boot_id=boot_id, seconds=seconds)
+    try:
+        store.append(conversation_id, event)
+    except NotFound:  # it was deleted a moment ago
+        return
+    Sandbox.objects.filter(conversation=conversation_id).update(last_used_at=timezone.now())
