@@ -49,6 +49,8 @@ CHOSEN = (
     "tests/flows/test_deleting.py",
     "tests/flows/test_deleting_files.py",
     "tests/flows/test_faults.py",
+    # Rows of requests for files, which a web server and a worker write at once.
+    "tests/flows/test_files.py",
     "tests/flows/test_forks.py",
     # The output of a command that is kept in pieces, and sums over the calls of a turn.
     "tests/flows/test_full_output.py",

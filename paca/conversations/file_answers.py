@@ -33,11 +33,13 @@ class FolderSerializer(serializers.Serializer[Any]):
 
     path = serializers.CharField(help_text="Relative to the workspace, without detours.")
     entries = EntrySerializer(many=True)
-    total = serializers.IntegerField(help_text="How many entries there are; ask for more with offset.")
+    total = serializers.IntegerField(
+        help_text="How many entries there are; ask for more with offset."
+    )
     cut = serializers.BooleanField(help_text="There are more entries than were counted.")
 
 
-class PreviewSerializer(serializers.Serializer[Any]):
+class FilePreviewSerializer(serializers.Serializer[Any]):
     """A text file with its text, or another file with its kind."""
 
     path = serializers.CharField()
@@ -117,7 +119,6 @@ def folder(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry(value: Any) -> dict[str, Any]:
-    # guard: file-answers-fit
     match value:
         case [str(name), str(kind), int(size), int() | float() as modified] if kind in KINDS:
             return {

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from paca import events
@@ -26,11 +27,6 @@ STREAM_SECONDS = 1800.0
 OPEN = (FileRequestState.TAKEN, FileRequestState.STREAMING)
 
 
-def waiting() -> bool:
-    """Whether any request waits for a worker."""
-    return _waiting().exists()
-
-
 def take(worker: str, *, ops: tuple[str, ...], at_most: int) -> list[FileRequest]:
     """Take the oldest requests of these kinds. Each goes to one worker."""
     found = []
@@ -42,10 +38,8 @@ def take(worker: str, *, ops: tuple[str, ...], at_most: int) -> list[FileRequest
     return found
 
 
-def _waiting() -> Any:
-    return FileRequest.objects.filter(
-        state=FileRequestState.WAITING, expires_at__gt=timezone.now()
-    )
+def _waiting() -> QuerySet[FileRequest]:
+    return FileRequest.objects.filter(state=FileRequestState.WAITING, expires_at__gt=timezone.now())
 
 
 def delete_expired() -> int:

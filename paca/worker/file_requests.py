@@ -7,6 +7,7 @@ sandbox meanwhile. Few are answered at once, and long ones never take all places
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import time
 from collections.abc import AsyncIterator
@@ -84,7 +85,6 @@ class FileServer:
         for ops, free in self._free.items():
             if not free:
                 continue
-            # guard: long-file-requests-leave-room-for-short-ones
             taken = await self._database.call(
                 file_requests.take, self._worker_id, ops=ops, at_most=len(free)
             )
@@ -92,9 +92,9 @@ class FileServer:
                 place = free.pop()
                 task = asyncio.create_task(self._carry_out(request, place))
                 self._tasks.add(task)
-                task.add_done_callback(lambda ended, at=place, of=free: self._ended(ended, at, of))
+                task.add_done_callback(functools.partial(self._ended, place, free))
 
-    def _ended(self, task: asyncio.Task[None], place: int, free: list[int]) -> None:
+    def _ended(self, place: int, free: list[int], task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         free.append(place)
         self._due.set()
@@ -114,7 +114,9 @@ class FileServer:
         except PacaError as error:
             await self._fail(request, error.code, error.detail)
         except Exception:
-            await self._fail(request, "files_unavailable", "The worker could not answer. Try again.")
+            await self._fail(
+                request, "files_unavailable", "The worker could not answer. Try again."
+            )
             raise
 
     async def _fail(self, request: FileRequest, code: str, detail: str) -> None:
@@ -130,7 +132,9 @@ class FileServer:
             elif request.op == "upload":
                 await self._store(request, await Upload(request, self._database).run(sandbox))
             else:
-                await self._store(request, await client.ask(sandbox, request.op, **request.arguments))
+                await self._store(
+                    request, await client.ask(sandbox, request.op, **request.arguments)
+                )
 
     async def _store(self, request: FileRequest, found: dict[str, Any]) -> None:
         value = json.loads(to_storable_json(found))

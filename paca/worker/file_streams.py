@@ -29,7 +29,7 @@ class ReaderGone(Exception):
     """Nobody reads this download any more."""
 
 
-class _Parts:
+class Parts:
     """The parts of one download. No more than a few wait for the reader, so that memory and disk stay small."""
 
     def __init__(self, request: FileRequest, database: Database) -> None:
@@ -67,13 +67,11 @@ class Download:
 
     async def run(self, sandbox: Sandbox) -> None:
         """Send it. Raises ``WorkspaceError``."""
-        parts = _Parts(self._request, self._database)
+        parts = Parts(self._request, self._database)
         async with client.asking(sandbox, "download", **self._request.arguments) as reply:
             head = await reply.answer()
             facts = {"size": head.get("size"), "media": str(head.get("media", ""))[:40]}
-            await self._database.call(
-                file_requests.answer, self._request.pk, facts, more=True
-            )
+            await self._database.call(file_requests.answer, self._request.pk, facts, more=True)
             waiting, sent = bytearray(), 0
             try:
                 while isinstance(found := await reply.next(), bytes):
@@ -86,7 +84,6 @@ class Download:
                     await parts.add(bytes(waiting))
             except (ReaderGone, TimeoutError):
                 return
-            # guard: short-download-is-an-error
             if sent != facts["size"]:
                 raise WorkspaceError(CUT)
         await parts.finish()
@@ -103,12 +100,14 @@ class Archive:
 
     async def run(self, sandbox: Sandbox) -> None:
         """Send it. Raises ``WorkspaceError``."""
-        parts = _Parts(self._request, self._database)
+        parts = Parts(self._request, self._database)
         async with client.asking(sandbox, "archive", **self._request.arguments) as reply:
             found = await reply.next()  # an error of the folder comes before the first part
             await self._database.call(file_requests.answer, self._request.pk, {}, more=True)
             try:
-                with zipfile.ZipFile(self._sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
+                with zipfile.ZipFile(
+                    self._sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1
+                ) as zipped:
                     while isinstance(found, bytes) or "end" not in found:
                         await asyncio.to_thread(self._write, zipped, found)
                         await self._send(parts, PART_BYTES)
@@ -147,7 +146,7 @@ class Archive:
         if lines:
             zipped.writestr(self._names.take(NOTE), "\n".join(lines) + "\n")
 
-    async def _send(self, parts: _Parts, at_least: int) -> None:
+    async def _send(self, parts: Parts, at_least: int) -> None:
         if self._sink.size >= at_least:
             data = self._sink.take()
             for start in range(0, len(data), PART_BYTES):
@@ -189,10 +188,9 @@ class Upload:
         self._request, self._database = request, database
 
     async def run(self, sandbox: Sandbox) -> dict[str, Any]:
-        """Store it; gives its path. Raises ``WorkspaceError``."""
+        """Store it; gives its path. Raises ``WorkspaceFull`` and other errors of the workspace."""
         arguments = self._request.arguments
         usage = await sandbox.usage()
-        # guard: upload-fits-into-the-workspace
         if usage.size + int(arguments["size"]) > usage.limit:
             raise client.WorkspaceFull(FULL)
         async with client.asking(sandbox, "upload", body=self._body(), **arguments) as reply:

@@ -136,9 +136,9 @@ class Worker:
                     ).keep_repeatedly(self._draining)
                 ),
                 group.create_task(
-                    FileServer(
-                        self.id, self._database, self._resources.sandbox_manager
-                    ).serve(self._draining)
+                    FileServer(self.id, self._database, self._resources.sandbox_manager).serve(
+                        self._draining
+                    )
                 ),
                 group.create_task(self._warm_models()),
                 group.create_task(

@@ -47,7 +47,12 @@ def test_bad_query_of_files_is_refused_by_its_field(base, address, query, field,
 
 @pytest.mark.parametrize(
     ("query", "field"),
-    [("", "name"), ("?name=", "name"), ("?name=a%00b", "name"), (f"?name=a&folder={LONG}", "folder")],
+    [
+        ("", "name"),
+        ("?name=", "name"),
+        ("?name=a%00b", "name"),
+        (f"?name=a&folder={LONG}", "folder"),
+    ],
 )
 def test_bad_name_of_an_upload_is_refused(base, query, field):
     client, path = base

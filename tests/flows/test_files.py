@@ -115,7 +115,9 @@ def test_upload_is_told_in_the_log_and_keeps_what_is_there(files, conversation):
     assert told[0]["change"] == "uploaded"
 
 
-def test_ended_sandbox_is_started_for_its_files_and_the_next_turn_uses_it(flow, files, conversation):
+def test_ended_sandbox_is_started_for_its_files_and_the_next_turn_uses_it(
+    flow, files, conversation
+):
     boot = Sandbox.objects.get(conversation=conversation.id).boot_id
     manager = flow.sandboxes()
     asyncio.run(manager.sweep(set()))
@@ -149,7 +151,9 @@ def test_files_are_read_while_a_command_runs_and_the_run_keeps_its_sandbox(flow)
     assert len(conversation.event_data("sandbox.started")) == 1
 
 
-def test_many_requests_at_once_are_answered_or_told_to_wait_and_the_agent_goes_on(flow, files, conversation):
+def test_many_requests_at_once_are_answered_or_told_to_wait_and_the_agent_goes_on(
+    flow, files, conversation
+):
     answers: list[int] = []
 
     def ask() -> None:

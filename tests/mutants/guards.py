@@ -57,6 +57,9 @@ CLOUDS = "tests/engine/llm/test_clouds.py"
 REPOSITORY_ACCESS = "tests/repositories/test_selectors.py"
 MCP_SERVERS = "tests/agents/mcp/test_mcp_servers.py"
 MCP_TOOLS = "tests/agents/mcp/test_mcp_tools.py"
+FILE_REQUESTS = "tests/conversations/test_file_requests.py"
+FILES_FLOW = "tests/flows/test_files.py"
+WORKSPACE_FILES = "tests/sandbox/test_workspace_files.py"
 GATE = "tests/sandbox/egress/test_gate.py"
 GATE_DECISIONS = "tests/sandbox/egress/test_decisions.py"
 NETWORK_USE = "tests/conversations/test_network_use.py"
@@ -2078,6 +2081,52 @@ MUTANTS = (
     Mutant(
         "egress-wildcards-begin-at-a-dot", value("host.endswith(pattern[2:])"), (GATE_DECISIONS,)
     ),
+    Mutant(
+        "files-of-the-start-are-no-change",
+        always,
+        (f"{WORKSPACE_FILES}::test_files_of_the_start_are_no_change_of_a_fork",),
+    ),
+    Mutant(
+        "files-answers-are-bounded",
+        never,
+        ("tests/sandbox/test_file_replies.py",),
+    ),
+    Mutant(
+        "upload-does-not-start-the-sandbox-of-a-fork",
+        never,
+        (f"{FILE_REQUESTS}::test_fork_whose_files_are_not_copied_yet_takes_no_upload",),
+    ),
+    Mutant(
+        "file-requests-are-bounded",
+        never,
+        (f"{FILE_REQUESTS}::test_requests_of_a_conversation_are_bounded",),
+    ),
+    Mutant(
+        "uploads-are-bounded",
+        never,
+        (f"{FILE_REQUESTS}::test_upload_beyond_the_limit_leaves_no_row",),
+    ),
+    Mutant(
+        "a-file-request-ends-at-its-limit",
+        never,
+        (f"{FILE_REQUESTS}::test_request_that_no_worker_takes_ends_with_the_next_step",),
+    ),
+    Mutant(
+        "one-worker-answers-a-file-request",
+        always,
+        (f"{FILE_REQUESTS}::test_request_is_taken_by_one_worker",),
+    ),
+    Mutant(
+        "downloads-wait-for-their-reader",
+        always,
+        ("tests/worker/test_file_streams.py",),
+    ),
+    Mutant(
+        "downloads-have-no-active-type",
+        value("head.get('media')"),
+        (f"{FILES_FLOW}::test_file_is_downloaded_as_a_file_and_never_as_a_page",),
+    ),
+    Mutant("archive-names-are-unique", never, ("tests/sandbox/test_file_names.py",)),
     Mutant("egress-network-none", never, (GATE_DECISIONS,)),
     Mutant("egress-ceiling-of-the-project", value("Network(wanted)"), (GATE_DECISIONS,)),
     Mutant("egress-headers-that-count-stand-once", never, (GATE_DECISIONS,)),

@@ -58,7 +58,9 @@ async def test_paths_out_of_the_workspace_are_refused_as_such(handle, path):
 
 
 async def test_strange_names_are_shown_and_open_their_file(handle):
-    await handle.bash("printf one > $'new\\nline'; printf two > $'bad\\xff'; printf three > $'‮txt.exe'")
+    await handle.bash(
+        "printf one > $'new\\nline'; printf two > $'bad\\xff'; printf three > $'‮txt.exe'"
+    )
     assert set(await names(handle)) == {"new\nline", "bad�", "‮txt.exe"}
     for name, text in (("new\nline", "one"), ("bad�", "two"), ("‮txt.exe", "three")):
         assert (await ask(handle, "show", path=name))["text"] == text
@@ -85,7 +87,9 @@ async def test_binary_files_are_told_with_type_and_size(handle):
 
 
 async def test_long_texts_and_long_lines_are_cut(handle):
-    await handle.bash("yes 0123456789 | head -100000 > long; head -c 100000 /dev/zero | tr '\\0' x > line")
+    await handle.bash(
+        "yes 0123456789 | head -100000 > long; head -c 100000 /dev/zero | tr '\\0' x > line"
+    )
     long = await ask(handle, "show", path="long")
     assert long["cut"]
     assert long["text"].count("\n") == 9_999
@@ -93,9 +97,13 @@ async def test_long_texts_and_long_lines_are_cut(handle):
 
 
 async def test_every_file_of_a_conversation_is_new_and_tools_folders_are_collapsed(handle):
-    await handle.bash("mkdir -p app/node_modules/x; echo a > app/a.js; echo b > app/node_modules/x/b.js")
+    await handle.bash(
+        "mkdir -p app/node_modules/x; echo a > app/a.js; echo b > app/node_modules/x/b.js"
+    )
     found = await ask(handle, "changes", base="start")
-    assert [(e["path"], e["change"], e["added"]) for e in found["entries"]] == [("app/a.js", "added", 1)]
+    assert [(e["path"], e["change"], e["added"]) for e in found["entries"]] == [
+        ("app/a.js", "added", 1)
+    ]
     assert found["collapsed"] == ["app/node_modules"]
 
 
@@ -127,7 +135,9 @@ async def test_changes_of_a_clone_count_from_the_cloned_commit_also_by_commands(
 
 
 async def test_changes_against_the_base_branch_begin_where_the_work_left_it(handle):
-    await handle.bash(f"mkdir /tmp/o; cd /tmp/o; {GIT} init -q; echo 1 > a; git add .; {GIT} commit -qm 1")
+    await handle.bash(
+        f"mkdir /tmp/o; cd /tmp/o; {GIT} init -q; echo 1 > a; git add .; {GIT} commit -qm 1"
+    )
     await handle.bash(
         f"{GIT} clone -q /tmp/o r; cd r; {GIT} checkout -qb work; echo 2 > b; git add .; {GIT} commit -qm 2"
     )

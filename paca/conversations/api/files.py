@@ -157,7 +157,7 @@ class FilePreview(FilesView):
     """What is in a file."""
 
     @extend_schema(
-        parameters=[PathQuery], responses=file_answers.PreviewSerializer, tags=["conversations"]
+        parameters=[PathQuery], responses=file_answers.FilePreviewSerializer, tags=["conversations"]
     )
     def get(self, request: Request, conversation_id: UUID) -> Response:
         """Show a text file, up to 512 KiB of it; of another file its kind, type and size."""
@@ -182,7 +182,9 @@ class FileContent(FilesView):
         name = safe_part(query["path"].rstrip("/").rpartition("/")[2])
         # guard: downloads-have-no-active-type
         media = head["media"] if head.get("media") in IMAGE_TYPES else UNKNOWN_TYPE
-        return _download(asked, name=name, media=media, size=size if isinstance(size, int) else None)
+        return _download(
+            asked, name=name, media=media, size=size if isinstance(size, int) else None
+        )
 
 
 class FileArchive(FilesView):
@@ -252,9 +254,7 @@ def _begin(
         raise
 
 
-def _download(
-    asked: FileRequest, *, name: str, media: str, size: int | None
-) -> HttpResponseBase:
+def _download(asked: FileRequest, *, name: str, media: str, size: int | None) -> HttpResponseBase:
     headers = {
         "Content-Type": media,
         "Content-Disposition": content_disposition_header(True, name),

@@ -6,51 +6,94 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('conversations', '0044_conversations_show_their_branch'),
+        ("conversations", "0044_conversations_show_their_branch"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='FileRequest',
+            name="FileRequest",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('op', models.CharField(max_length=20)),
-                ('arguments', models.JSONField(default=dict)),
-                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('taken', 'Taken'), ('streaming', 'Streaming'), ('done', 'Done'), ('failed', 'Failed')], default='waiting', max_length=10)),
-                ('worker', models.CharField(blank=True, db_default='', max_length=100)),
-                ('answer', models.JSONField(null=True)),
-                ('error_code', models.CharField(blank=True, db_default='', max_length=50)),
-                ('error_detail', models.TextField(blank=True, db_default='')),
-                ('read_parts', models.PositiveIntegerField(db_default=0, default=0)),
-                ('created_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='file_requests', to='conversations.conversation')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("op", models.CharField(max_length=20)),
+                ("arguments", models.JSONField(default=dict)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("taken", "Taken"),
+                            ("streaming", "Streaming"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                        ],
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("worker", models.CharField(blank=True, db_default="", max_length=100)),
+                ("answer", models.JSONField(null=True)),
+                ("error_code", models.CharField(blank=True, db_default="", max_length=50)),
+                ("error_detail", models.TextField(blank=True, db_default="")),
+                ("read_parts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="file_requests",
+                        to="conversations.conversation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['created_at', 'id'],
+                "ordering": ["created_at", "id"],
             },
         ),
         migrations.CreateModel(
-            name='FileRequestPart',
+            name="FileRequestPart",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('number', models.PositiveIntegerField()),
-                ('data', models.BinaryField()),
-                ('request', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='conversations.filerequest')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("number", models.PositiveIntegerField()),
+                ("data", models.BinaryField()),
+                (
+                    "request",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="parts",
+                        to="conversations.filerequest",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='filerequest',
-            index=models.Index(condition=models.Q(('state', 'waiting')), fields=['created_at'], name='file_request_waiting'),
+            model_name="filerequest",
+            index=models.Index(
+                condition=models.Q(("state", "waiting")),
+                fields=["created_at"],
+                name="file_request_waiting",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='filerequest',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'taken', 'streaming', 'done', 'failed'])), name='file_request_state_is_known'),
+            model_name="filerequest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("state__in", ["waiting", "taken", "streaming", "done", "failed"])
+                ),
+                name="file_request_state_is_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='filerequestpart',
-            constraint=models.UniqueConstraint(fields=('request', 'number'), name='file_request_part_number_is_unique'),
+            model_name="filerequestpart",
+            constraint=models.UniqueConstraint(
+                fields=("request", "number"), name="file_request_part_number_is_unique"
+            ),
         ),
     ]

@@ -84,9 +84,7 @@ class WorkspaceFileTooLarge(PacaError):
     status = 413
 
 
-NO_WORKER = (
-    "No worker has answered within {:g} seconds. Look whether one runs (manage.py doctor tells), then try again."
-)
+NO_WORKER = "No worker has answered within {:g} seconds. Look whether one runs (manage.py doctor tells), then try again."
 LATE = "The answer has taken too long. Try again; if the sandbox has much to do, wait until the agent has ended."
 
 
@@ -301,7 +299,10 @@ def read_small(request: FileRequest, size: int) -> bytes:
 
 
 def take_part(request_id: UUID, number: int) -> tuple[bytes | None, bool]:
-    """The part of this number, which is deleted, or None; and whether no more come. Raises the error of the request."""
+    """The part of this number, which is deleted, or None; and whether no more come.
+
+    Raises ``FilesUnavailable``, and the error of the request.
+    """
     # The state first: the worker writes it after the last part.
     found = FileRequest.objects.filter(pk=request_id).first()
     if found is None:

@@ -49,7 +49,7 @@ MODULES = (
     "files.inside.main",
 )
 # Process 1 is the runner, and its command line names the Python of this sandbox.
-SHELL = "IFS= read -r -d '' python </proc/1/cmdline; exec \"$python\" -I -S -X utf8 -c \"$0\""
+SHELL = 'IFS= read -r -d \'\' python </proc/1/cmdline; exec "$python" -I -S -X utf8 -c "$0"'
 START = f"""
 import json, sys, types
 for name, source in json.loads(sys.stdin.buffer.readline()):
@@ -69,13 +69,9 @@ BROKEN = "The program that reads files in the sandbox ended early. Try again."
 class WorkspaceFull(WorkspaceError):
     """The workspace is full. Delete files in it, or have the agent delete some, and try again."""
 
-    code = "workspace_full"
-
 
 class FilesBroken(WorkspaceError):
     """The sandbox gave no usable answer. Try again."""
-
-    code = "files_broken"
 
 
 ERRORS: dict[str, type[PacaError]] = {
@@ -102,7 +98,7 @@ class Reply:
         return found
 
     async def next(self) -> dict[str, Any] | bytes:
-        """The next answer or piece of a file. Raises what ``answer`` raises."""
+        """The next answer or piece of a file. Raises the error of the program, and ``FilesBroken``."""
         kind, length = HEADER.unpack(await self._read(HEADER.size))
         # guard: files-answers-are-bounded
         if length > MAX_FRAME_BYTES:

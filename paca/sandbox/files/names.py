@@ -6,7 +6,15 @@ import re
 import unicodedata
 
 MAX_PART_BYTES = 200
-HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, marks that turn text, and what is no character
+HIDDEN = {
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Cn",
+    "Zl",
+    "Zp",
+}  # controls, marks that turn text, and what is no character
 UNSAFE = re.compile(r'[<>:"|?*\\]')
 LEADING_DOTS = re.compile(r"^\.{2,}")
 # Windows opens these as devices, with any extension.
@@ -29,7 +37,7 @@ def _cut(name: str) -> str:
     stem, dot, extension = name.rpartition(".")
     if len(name.encode()) <= MAX_PART_BYTES:
         return name
-    ending = f".{extension}" if dot and stem and len(extension.encode()) <= 16 else ""  # noqa: PLR2004 - an ending
+    ending = f".{extension}" if dot and stem and len(extension.encode()) <= 16 else ""
     room = MAX_PART_BYTES - len(ending.encode())
     kept = name.removesuffix(ending).encode()[:room].decode(errors="ignore")
     return f"{kept}{ending}"

@@ -175,9 +175,7 @@ class Changes:
                     self._add(whole, "deleted", 0, None)
 
 
-def base_of(
-    repository: Repository, base: str, commits: dict[str, str]
-) -> tuple[bytes | None, str]:
+def base_of(repository: Repository, base: str, commits: dict[str, str]) -> tuple[bytes | None, str]:
     """The commit that a repository is compared with, None for none, and its name. Raises ``GitProblem``."""
     if base == "branch":
         return repository.branch_base()
@@ -236,7 +234,11 @@ def _before(root: int, request: dict[str, Any], path: bytes) -> tuple[bytes | No
     repository = Repository(folder)
     try:
         commit, _ = base_of(repository, request["base"], request.get("commits", {}))
-        blob = repository.tree(commit).get(path[len(folder) + 1 if folder else 0 :]) if commit else None
+        blob = (
+            repository.tree(commit).get(path[len(folder) + 1 if folder else 0 :])
+            if commit
+            else None
+        )
         if blob is not None and blob.size > comparison.MAX_DIFF_BYTES:
             return None, "The earlier file is too large to show."
         return (repository.content(blob) if blob else None), ""

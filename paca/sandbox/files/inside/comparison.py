@@ -24,7 +24,7 @@ SHA1_CHARACTERS = 40
 
 def has_content(fd: int, size: int, blob_id: bytes) -> bool:
     """Whether an open file has the content with this id of Git."""
-    digest = (hashlib.sha1 if len(blob_id) == SHA1_CHARACTERS else hashlib.sha256)(  # noqa: S324 - the ids of Git
+    digest = (hashlib.sha1 if len(blob_id) == SHA1_CHARACTERS else hashlib.sha256)(
         b"blob %d\0" % size
     )
     offset = 0

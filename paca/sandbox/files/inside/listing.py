@@ -53,7 +53,7 @@ def list_folder(root: int, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entries(fd: int, *, is_root: bool) -> tuple[list[tuple[bytes, os.stat_result]], bool]:
-    found = []
+    found: list[tuple[bytes, os.stat_result]] = []
     with os.scandir(fd) as entries:
         for number, entry in enumerate(entries):
             if number >= MAX_SCANNED:
@@ -126,7 +126,7 @@ class Walk:
     def _files(
         self, fd: int, path: bytes, depth: int
     ) -> Iterator[tuple[int, bytes, bytes, os.stat_result]]:
-        for name in sorted(os.fsencode(each) for each in os.listdir(fd)):  # noqa: PTH208 - of a descriptor
+        for name in sorted(os.fsencode(each) for each in os.listdir(fd)):
             self._left -= 1
             if self._left < 0 or self.over:
                 self.cut = True

@@ -70,7 +70,15 @@ class Repository:
     def git(self, *arguments: bytes | str, data: bytes = b"") -> bytes:
         """What a command of Git writes. Raises ``GitProblem``."""
         argv = [
-            *("git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "-c", "core.pager=cat"),
+            *(
+                "git",
+                "-c",
+                "core.fsmonitor=false",
+                "-c",
+                "safe.directory=*",
+                "-c",
+                "core.pager=cat",
+            ),
             "--no-pager",
             b"--git-dir=" + self._folder + b"/.git",
             *arguments,
@@ -89,7 +97,9 @@ class Repository:
 
     def commit(self, name: bytes) -> bytes:
         """The id of the commit of this name. Raises ``GitProblem``."""
-        found = self.git("rev-parse", "--verify", "--quiet", "--end-of-options", name + b"^{commit}")
+        found = self.git(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", name + b"^{commit}"
+        )
         return _commit_id(found.strip())
 
     def start(self, given: str) -> bytes | None:
@@ -144,7 +154,7 @@ class Repository:
         for line in listed.split(b"\0"):
             facts, _, path = line.partition(b"\t")
             fields = facts.split()
-            if len(fields) == 4 and fields[1] == b"blob":  # noqa: PLR2004 - mode, type, id, size
+            if len(fields) == 4 and fields[1] == b"blob":
                 found[path] = Blob(fields[0], fields[2], int(fields[3]))
             if len(found) > MAX_TREE_ENTRIES:
                 raise GitProblem("This repository has too many files to compare.")
