@@ -100,7 +100,7 @@ def test_parts_of_a_download_come_in_order_and_go_with_the_reading(conversation)
     [
         ("no_such_file", NotFound),
         ("workspace_full", files.WorkspaceIsFull),
-        ("no_workspace", files.NoWorkspace),
+        ("no_files_yet", files.NoWorkspace),
         ("file_too_large", files.WorkspaceFileTooLarge),
         ("anything", files.FilesUnavailable),
     ],

@@ -187,7 +187,7 @@ def test_conversation_without_files_says_so_and_takes_an_upload(flow):
     conversation = flow.ask("Hello", [says("Hello.")])
     files = Files(flow, conversation)
     answer = files.get()
-    assert (answer.status_code, answer.data["code"]) == (409, "no_workspace")
+    assert (answer.status_code, answer.data["code"]) == (409, "no_files_yet")
     assert files.post("a.txt", b"1").status_code == 201
     assert files.names() == ["a.txt"]
     wait_until(lambda: conversation.has_event("sandbox.started"))

@@ -68,7 +68,7 @@ class FilesBusy(PacaError):
 class NoWorkspace(Conflict):
     """This conversation has no files: its agent has not used its sandbox yet, or the files were removed."""
 
-    code = "no_workspace"
+    code = "no_files_yet"
 
 
 class WorkspaceIsFull(Conflict):
@@ -247,7 +247,7 @@ def error_of(code: str, detail: str) -> PacaError:
             return WorkspaceFileTooLarge(detail)
         case "workspace_full":
             return WorkspaceIsFull(detail)
-        case "no_workspace":
+        case "no_files_yet":
             return NoWorkspace(detail)
     return FilesUnavailable(detail)
 
