@@ -12,6 +12,7 @@ from paca.common.request_body import MAX_BODY_BYTES
 from paca.keep_settings import *  # noqa: F403
 from paca.model_settings import *  # noqa: F403
 from paca.network_settings import *  # noqa: F403
+from paca.sandbox_settings import *  # noqa: F403
 from paca.schema_settings import *  # noqa: F403
 from paca.telemetry_settings import *  # noqa: F403
 

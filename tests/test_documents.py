@@ -18,6 +18,7 @@ SETTINGS = (
     "paca/telemetry_settings.py",
     "paca/model_settings.py",
     "paca/network_settings.py",
+    "paca/sandbox_settings.py",
 )
 
 

@@ -131,6 +131,7 @@ async def _ask_policy(
             call.parsed,
             has_started=call.open.boot_id is not None,
             policy=turn.profile.approval,
+            allowed_commands=turn.profile.allowed_commands,
             decisions=services.log.progress.decisions,
             toolbox=turn.toolbox,
             plan=services.log.progress.plan,

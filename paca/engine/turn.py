@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from paca.common import clock
+from paca.engine.approvals.allowed_commands import CommandList
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.approvals.policy import ApprovalPolicy
 from paca.engine.budgets import NOTHING, Amounts, Budget
@@ -73,6 +74,7 @@ class AgentProfile:
     command_timeout_seconds: float = 60
     background_timeout_seconds: float = 300
     approval: str = ApprovalPolicy.AUTO
+    allowed_commands: tuple[CommandList, ...] = ()
     sandbox_memory_mib: int = 0
     sandbox_workspace_mib: int = 0
     repository_setup: bool = False

@@ -16,18 +16,25 @@ FILES_PER_MIB = 128
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """The resource limits of one sandbox."""
+    """The resource limits of one sandbox.
+
+    ``files``: how many files and folders its workspace may have; None for a number that fits its space.
+    ``max_files`` is the most in any case.
+    """
 
     memory_mib: int = 2048
     cpus: float = 1.0
     processes: int = 256
     workspace_mib: int = 2048
     open_files: int = 1024
+    files: int | None = None
+    max_files: int = 1 << 31
 
     @property
     def workspace_files(self) -> int:
         """How many files and folders the workspace may have: small files take an inode each, and hardly space."""
-        return self.workspace_mib * FILES_PER_MIB
+        # guard: sandbox-files-ceiling
+        return min(self.files or self.workspace_mib * FILES_PER_MIB, self.max_files)
 
 
 @dataclass(frozen=True, slots=True)

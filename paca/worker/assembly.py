@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import network, plugin_reading, prompts
+from paca.agents import network, plugin_reading, prompts, sandbox_limits
 from paca.agents.models import Agent
 from paca.agents.services import variables
 from paca.agents.toolbox import installed_tools
@@ -24,6 +24,7 @@ from paca.conversations import budgets, event_log, memory_lists, sandbox_queries
 from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
+from paca.engine.approvals.allowed_commands import CommandList
 from paca.engine.context.memory import MemoryLine, format_memory
 from paca.engine.context.prompt import join_parts
 from paca.engine.context.skills import SkillSummary
@@ -32,7 +33,7 @@ from paca.engine.request_size import known_window
 from paca.engine.turn import AgentProfile
 from paca.events import Event
 from paca.projects.models import MemoryPolicy, Project
-from paca.sandbox.base import CommandVariables, SandboxLimits, SandboxSpec
+from paca.sandbox.base import CommandVariables, SandboxSpec
 from paca.worker import model_profiles, turn_models
 from paca.worker.agent_model import AgentModels
 from paca.worker.event_masking import NO_SECRETS, mask_of_agent
@@ -108,7 +109,7 @@ _CONVERSATION_COLUMNS = _columns(
     *("read_only", "parent_id", "parent_call", "allowance", "helper_kind"),
 )
 NETWORK_COLUMNS = ("network", "network_presets", "network_hosts")
-ENVIRONMENT_COLUMNS = ("sandbox_image", "repository_setup")
+ENVIRONMENT_COLUMNS = ("sandbox_image", "repository_setup", "allowed_commands")
 _PROJECT_COLUMNS = _columns(
     Project, "id", "name", "memory", *NETWORK_COLUMNS, *ENVIRONMENT_COLUMNS, *PROJECT_COLUMNS
 )
@@ -124,10 +125,11 @@ _AGENT_COLUMNS = _columns(
     "tools",
     *("system_prompt", "task_assigned_prompt", "comment_mention_prompt"),
     *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
-    *("sandbox_memory_mib", "sandbox_cpus"),
+    *("sandbox_memory_mib", "sandbox_cpus", "sandbox_disk_mib", "sandbox_files"),
     *("sandbox_life", "sandbox_network", "sandbox_image"),
     *AGENT_COLUMNS,
     "approval",
+    "allowed_commands",
     "tracing",
     "limit_helpers",
     "teams",
@@ -269,6 +271,7 @@ def _profile(
         ),
         limits=limits_of(agent, rows.project, budgets.family_of(rows.conversation)),
         approval=agent.approval,
+        allowed_commands=_allowed_commands(agent, rows.project),
         verification=agent.verification,
         verification_prompt=agent.verification_prompt,
         hint=agent.hint,
@@ -283,6 +286,12 @@ def _profile(
         sandbox_workspace_mib=spec.limits.workspace_mib,
         repository_setup=rows.project.repository_setup,
     )
+
+
+def _allowed_commands(agent: Agent, project: Project) -> tuple[CommandList, ...]:
+    """The lists that commands of the agent have to match, each of them."""
+    lists = (("project", project.allowed_commands), ("agent", agent.allowed_commands))
+    return tuple(CommandList(owner, tuple(each)) for owner, each in lists if each is not None)
 
 
 def _model_fields(rows: ConversationRows) -> dict[str, Any]:
@@ -301,21 +310,16 @@ def sandbox_spec(rows: ConversationRows) -> SandboxSpec:
 
 def default_sandbox_spec() -> SandboxSpec:
     """The sandbox of an agent with default settings, for no conversation yet."""
-    limits = SandboxLimits(settings.SANDBOX_MEMORY_MIB, float(settings.SANDBOX_CPUS))
-    return SandboxSpec(NO_CONVERSATION, limits)
+    return SandboxSpec(NO_CONVERSATION, sandbox_limits.default_limits())
 
 
 def _sandbox_spec(
     conversation: Conversation, agent: Agent, project: Project, row: Sandbox | None
 ) -> SandboxSpec:
     policy = network.policy_of(agent, project)
-    limits = SandboxLimits(
-        memory_mib=agent.sandbox_memory_mib or settings.SANDBOX_MEMORY_MIB,
-        cpus=float(agent.sandbox_cpus or settings.SANDBOX_CPUS),
-    )
     return SandboxSpec(
         conversation.parent_id or conversation.pk,
-        limits,
+        sandbox_limits.limits_of(agent),
         row.backend if row else "",
         agent.git_name,
         agent.git_email,

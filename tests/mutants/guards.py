@@ -42,6 +42,8 @@ ASKING = "tests/engine/approvals/test_approvals.py"
 PLANS = "tests/engine/approvals/test_plans.py"
 QUESTIONS = "tests/conversations/test_questions_and_plans.py"
 QUESTIONS_OF_ENGINE = "tests/engine/approvals/test_questions.py"
+ALLOWED = "tests/engine/approvals/test_allowed_commands.py"
+SANDBOX_LIMITS = "tests/agents/test_sandbox_limits.py"
 DELEGATE = "tests/engine/approvals/test_delegate.py"
 HELPERS = "tests/conversations/test_helpers.py"
 SECRET_REMOVAL = "tests/common/test_secret_removal.py"
@@ -2225,4 +2227,30 @@ MUTANTS = (
         never,
         ("tests/worker/test_shown_instructions.py",),
     ),
+    Mutant("allowed-commands-variables", never, (ALLOWED,)),
+    Mutant("allowed-commands-plain-program", never, (ALLOWED,)),
+    Mutant("allowed-commands-of-other-shells", never, (ALLOWED,)),
+    Mutant("allowed-commands-match", never, (ALLOWED,)),
+    Mutant("allowed-commands-only-system-folders", never, (ALLOWED,)),
+    Mutant("allowed-commands-known-arguments", never, (ALLOWED,)),
+    Mutant("allowed-commands-variables-of-env", never, (ALLOWED,)),
+    Mutant("allowed-commands-here-documents", never, (ALLOWED,)),
+    Mutant("allowed-commands-large-descriptors", never, (ALLOWED,)),
+    Mutant("allowed-commands-copied-descriptors", never, (ALLOWED,)),
+    Mutant("allowed-commands-joined-lines", never, (ALLOWED,)),
+    Mutant("allowed-commands-before-a-person-is-asked", never, (ALLOWED,)),
+    Mutant("allowed-commands-after-a-person-changed-them", never, (ALLOWED,)),
+    Mutant("allowed-commands-backticks", removed, (ALLOWED,)),
+    Mutant("allowed-commands-of-find", removed, (ALLOWED,)),
+    Mutant(
+        "sandbox-disk-ceiling",
+        value("agent.sandbox_disk_mib or default.workspace_mib"),
+        (SANDBOX_LIMITS,),
+    ),
+    Mutant(
+        "sandbox-files-ceiling",
+        value("self.files or self.workspace_mib * FILES_PER_MIB"),
+        (SANDBOX_LIMITS,),
+    ),
+    Mutant("sandbox-quota-above-the-ceiling", never, (SANDBOX_LIMITS,)),
 )

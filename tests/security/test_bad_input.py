@@ -225,6 +225,10 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"limits": {"concurrent": 11}}, 400, "invalid", "limits.concurrent", "10"),
     ("PATCH", ONE, {"limits": {"concurrent": None}}, 400, "invalid", "limits.concurrent", "null"),
     ("PATCH", ONE, {"sandbox": {"memory_mib": 1}}, 400, "invalid", "sandbox.memory_mib", "64"),
+    ("PATCH", ONE, {"sandbox": {"disk_mib": 1}}, 400, "invalid", "sandbox.disk_mib", "16"),
+    ("PATCH", ONE, {"sandbox": {"files": 1}}, 400, "invalid", "sandbox.files", "100"),
+    ("PATCH", ONE, {"sandbox": {"files": 10**12}}, 400, "invalid", "sandbox.files", "At most"),
+    ("PATCH", ONE, {"allowed_commands": ["a;b"]}, 400, "invalid", "allowed_commands", "program"),
     ("PATCH", ONE, {"sandbox": {"cpus": 0}}, 400, "invalid", "sandbox.cpus", "0.1"),
     (
         "PATCH",

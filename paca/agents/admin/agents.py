@@ -97,6 +97,8 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             "limit_helpers": "Helpers of one call",
             "sandbox_memory_mib": "Memory in MiB",
             "sandbox_cpus": "Cores",
+            "sandbox_disk_mib": "Disk in MiB",
+            "sandbox_files": "Files",
             "sandbox_life": "When it is unused",
             "sandbox_network": "Network",
             "sandbox_image": "Image",
@@ -252,13 +254,21 @@ class AgentAdmin(ServiceAdmin):
                 "fields": (
                     "sandbox_memory_mib",
                     "sandbox_cpus",
+                    "sandbox_disk_mib",
+                    "sandbox_files",
                     "sandbox_life",
                     "sandbox_network",
                     "sandbox_image",
                 ),
             },
         ),
-        ("Approval", {"classes": ["tab"], "fields": ("approval", "plan_mode", "teams", "tracing")}),
+        (
+            "Approval",
+            {
+                "classes": ["tab"],
+                "fields": ("approval", "allowed_commands", "plan_mode", "teams", "tracing"),
+            },
+        ),
         (
             "Reminders",
             {"classes": ["tab"], "fields": ("verification", "verification_prompt", "hint")},

@@ -14,6 +14,14 @@ class SandboxSerializer(serializers.Serializer[Any]):
 
     memory_mib = serializers.IntegerField(source="sandbox_memory_mib", allow_null=True)
     cpus = serializers.FloatField(source="sandbox_cpus", allow_null=True)
+    disk_mib = serializers.IntegerField(
+        source="sandbox_disk_mib", allow_null=True, help_text="What its workspace may store."
+    )
+    files = serializers.IntegerField(
+        source="sandbox_files",
+        allow_null=True,
+        help_text="Files and folders in its workspace. Null: 128 for each MiB.",
+    )
     life = serializers.CharField(source="sandbox_life")
     network = serializers.CharField(source="sandbox_network")
     image = serializers.CharField(source="sandbox_image")
@@ -27,6 +35,19 @@ class SandboxInput(InputSerializer):
     )
     cpus = serializers.DecimalField(
         source="sandbox_cpus", max_digits=5, decimal_places=2, required=False, allow_null=True
+    )
+    disk_mib = serializers.IntegerField(
+        source="sandbox_disk_mib",
+        required=False,
+        allow_null=True,
+        help_text="At least 16, at most SANDBOX_MAX_DISK_MIB. A workspace grows when its sandbox "
+        "starts again, and never shrinks.",
+    )
+    files = serializers.IntegerField(
+        source="sandbox_files",
+        required=False,
+        allow_null=True,
+        help_text="At least 100, at most SANDBOX_MAX_FILES. Null: 128 for each MiB.",
     )
     life = serializers.ChoiceField(
         source="sandbox_life",

@@ -11,7 +11,9 @@ from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
 from paca.common.api.serializers import InputSerializer, QuerySerializer
+from paca.engine.approvals.allowed_commands import MAX_COMMAND_CHARACTERS, MAX_COMMANDS
 from paca.projects.models import MemoryPolicy
+from paca.projects.models.allowed_commands import ALLOWED_COMMANDS_HELP
 
 
 class KeySerializer(serializers.Serializer[Any]):
@@ -95,6 +97,11 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         allow_null=True,
         help_text="The names of the tools that it has, of `/tools/`; null for all.",
     )
+    allowed_commands = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="The only commands that it may run; null for all that the project allows.",
+    )
     persona = serializers.CharField(
         help_text="The id of a persona of `/personas/`; empty for none."
     )
@@ -129,6 +136,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "tools",
             "auto_start",
             "approval",
+            "allowed_commands",
             "tracing",
             "plan_mode",
             "teams",
@@ -304,6 +312,13 @@ class AgentInput(InputSerializer):
         help_text="The names of the tools that it shall have, of `/tools/`; null for all, also those of later versions.",
     )
     auto_start = serializers.BooleanField(required=False, help_text=AUTO_START)
+    allowed_commands = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_COMMAND_CHARACTERS),
+        required=False,
+        allow_null=True,
+        max_length=MAX_COMMANDS,
+        help_text=ALLOWED_COMMANDS_HELP,
+    )
     approval = serializers.ChoiceField(
         choices=Agent.Approval.choices,
         required=False,

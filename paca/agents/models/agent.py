@@ -34,6 +34,7 @@ from paca.agents.models.tags import TagsField, check_tags
 from paca.common.models import BaseModel
 from paca.engine.helpers.requests import DEFAULT_HELPERS, MAX_HELPERS
 from paca.projects.models import MemoryPolicy, Project, SandboxEnvironment
+from paca.projects.models.allowed_commands import allowed_commands_field
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -228,6 +229,20 @@ class Agent(SandboxEnvironment, BaseModel):
         help_text="Empty: the server's default.",
     )
 
+    # Without a default of the database: null is the server's default, for processes of an earlier version too.
+    sandbox_disk_mib = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(16)],
+        help_text="What its workspace may store. Empty: the server's default.",
+    )
+    sandbox_files = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(100)],
+        help_text="Files and folders in its workspace. Empty: 128 for each MiB.",
+    )
+
     sandbox_life = models.CharField(
         max_length=10,
         choices=SandboxLife.choices,
@@ -251,6 +266,9 @@ class Agent(SandboxEnvironment, BaseModel):
         db_default=AgentApproval.AUTO,
         help_text="Which of its tool calls wait until a person has approved them.",
     )
+
+    # Null for processes of an earlier version too, which do not know the column.
+    allowed_commands = allowed_commands_field("it")
 
     tracing = models.BooleanField(
         default=False,

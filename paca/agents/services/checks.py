@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from paca.agents import model_parameters, persona_catalogue, toolbox
+from paca.agents import model_parameters, persona_catalogue, sandbox_limits, toolbox
 from paca.agents.models import Agent, Persona
 from paca.common import validation
 from paca.common.errors import Invalid
@@ -69,7 +69,7 @@ def find_errors(
     ):
         if error:
             errors[field] = [error]
-    errors |= _find_errors_of_fallback(agent, new_fallback_key)
+    errors |= _find_errors_of_fallback(agent, new_fallback_key) | sandbox_limits.find_errors(agent)
     try:
         validation.check(agent)
     except Invalid as invalid:

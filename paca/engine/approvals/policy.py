@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 from paca import events
 from paca.common.errors import PacaError
+from paca.engine.approvals import allowed_commands as command_lists
 from paca.engine.approvals import command_rules
+from paca.engine.approvals.allowed_commands import CommandList
 from paca.engine.approvals.command_rules import CommandFinding
 from paca.engine.approvals.decisions import Decision, Decisions
 from paca.engine.approvals.delegate import Delegate
@@ -107,6 +109,51 @@ def judge(
     plan: PlanState | None = None,
     helpers: HelperState = NO_HELPERS,
     has_started: bool = False,
+    allowed_commands: Sequence[CommandList] = (),
+) -> Verdict:
+    """The verdict on a call. A command that a list does not allow is refused, also if a person has approved it.
+
+    Nobody is asked about such a command. One that has started is only carried on.
+    """
+    # guard: allowed-commands-before-a-person-is-asked
+    if refused := _refuse_command(call, allowed_commands, has_started=has_started):
+        return refused
+    verdict = _judge(
+        call_id,
+        call,
+        policy=policy,
+        decisions=decisions,
+        toolbox=toolbox,
+        plan=plan,
+        helpers=helpers,
+        has_started=has_started,
+    )
+    # guard: allowed-commands-after-a-person-changed-them
+    if verdict.run is not None and verdict.run is not call:
+        return _refuse_command(verdict.run, allowed_commands, has_started=has_started) or verdict
+    return verdict
+
+
+def _refuse_command(
+    call: AnyParsedCall, lists: Sequence[CommandList], *, has_started: bool
+) -> Verdict | None:
+    """The refusal of a command that a list does not allow; None if all do."""
+    if has_started or not call.tool.takes_command:
+        return None
+    refusal = command_lists.refusal(call.arguments.command, lists)
+    return Verdict(refusal=refusal, cause="refused") if refusal else None
+
+
+def _judge(
+    call_id: str,
+    call: AnyParsedCall,
+    *,
+    policy: str,
+    decisions: Decisions,
+    toolbox: ParsesCalls,
+    plan: PlanState | None,
+    helpers: HelperState,
+    has_started: bool,
 ) -> Verdict:
     """The verdict on a call. One that has started was judged before, and is only carried on.
 

@@ -7,7 +7,9 @@ from rest_framework import serializers
 
 from paca.common.api.serializers import InputSerializer
 from paca.common.network_policy import MAX_HOSTS
+from paca.engine.approvals.allowed_commands import MAX_COMMAND_CHARACTERS, MAX_COMMANDS
 from paca.projects.models import Member, MemoryPolicy, Project, ProjectNetwork, Role, Workspace
+from paca.projects.models.allowed_commands import ALLOWED_COMMANDS_HELP
 from paca.projects.models.environment import MAX_IMAGE_CHARACTERS
 
 # More than this version of Paca knows: a role may also hold permissions of another version.
@@ -58,6 +60,11 @@ class ProjectLimitsInput(InputSerializer):
 class ProjectSerializer(serializers.ModelSerializer[Project]):
     """A project."""
 
+    allowed_commands = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="The only commands that its agents may run; null for all.",
+    )
     limits = ProjectLimitsSerializer(source="*")
 
     class Meta:
@@ -76,6 +83,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "network_hosts",
             "sandbox_image",
             "repository_setup",
+            "allowed_commands",
             "limits",
             "created_at",
             "updated_at",
@@ -132,6 +140,13 @@ class ProjectInput(InputSerializer):
         help_text="Whether the .paca/setup.sh of a repository runs after its clone, where the agent's approval policy "
         "asks nobody before commands.",
     )
+    allowed_commands = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_COMMAND_CHARACTERS),
+        required=False,
+        allow_null=True,
+        max_length=MAX_COMMANDS,
+        help_text=ALLOWED_COMMANDS_HELP,
+    )
     limits = ProjectLimitsInput(source="*", required=False)
 
 
@@ -147,6 +162,7 @@ class NewProjectInput(ProjectInput):
     network_hosts = None  # type: ignore[assignment]
     sandbox_image = None  # type: ignore[assignment]
     repository_setup = None  # type: ignore[assignment]
+    allowed_commands = None  # type: ignore[assignment]
     workspace_id = serializers.UUIDField(required=False)
 
 

@@ -14,6 +14,7 @@ from django.db import models
 from paca.accounts.models import User
 from paca.common import time_zones
 from paca.common.models import BaseModel
+from paca.projects.models.allowed_commands import allowed_commands_field
 from paca.projects.models.environment import SandboxEnvironment
 from paca.projects.models.network import ProjectNetwork, check_hosts, check_presets
 from paca.projects.models.workspace import Workspace
@@ -109,6 +110,7 @@ class Project(SandboxEnvironment, BaseModel):
         db_default=False,
         help_text="The .paca/setup.sh of a repository runs after its clone, where no approval is needed for commands.",
     )
+    allowed_commands = allowed_commands_field("its agents")
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,
         blank=True,

@@ -117,6 +117,8 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         limits=_limit_rows(agent),
         day=budget_report.of_day(agent),
         approvals=APPROVALS,
+        allowed_commands="\n".join(agent.allowed_commands or ()),
+        project_commands=member.project.allowed_commands,
         networks=Agent.SandboxNetwork.choices,
         **sandbox_images.context(),
         variables=EnvVar.objects.of(agent),

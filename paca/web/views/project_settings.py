@@ -48,6 +48,7 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         networks=ProjectNetwork.choices,
         network_presets=NETWORK_PRESETS,
         network_hosts="\n".join(project.network_hosts),
+        allowed_commands="\n".join(project.allowed_commands or ()),
         sprints=sprints,
         open_sprints=[each for each in sprints if each.status != SprintStatus.COMPLETED],
         may_write_project=permissions.allows(member, "projects:write"),

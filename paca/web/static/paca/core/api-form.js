@@ -28,6 +28,7 @@ const READERS = new Map([
     if (row.tags) row.tags = row.tags.split(/\s+/);
     return row;
   })],
+  ["lines-or-null", (field) => (field.value.trim() ? READERS.get("lines")(field) : null)],
   ["lines", (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean)],
 ]);
 
@@ -81,7 +82,7 @@ function rebase(field, now) {
   if (field.tagName === "SELECT") for (const option of field.options) option.defaultSelected = option.value === String(now);
   else if (field.dataset.list !== undefined) field.defaultChecked = now.map(String).includes(field.value);
   else if (field.type === "checkbox") field.defaultChecked = now;
-  else if (field.dataset.read === "lines") field.defaultValue = now.join("\n");
+  else if (field.dataset.read?.startsWith("lines")) field.defaultValue = (now ?? []).join("\n");
   else if (field.dataset.read === "env") field.defaultValue = Object.entries(now).map((pair) => pair.join("=")).join("\n");
   else if (field.dataset.read === "headers") field.defaultValue = Object.entries(now).map((pair) => pair.join(": ")).join("\n");
   else if (field.dataset.read === "words") field.defaultValue = now.join(", ");
