@@ -26,6 +26,7 @@ CHOSEN = (
     "tests/worker/test_claim.py",
     "tests/worker/test_external_triggers.py",
     "tests/worker/test_external_work.py",
+    "tests/worker/test_fair_claims.py",
     "tests/worker/test_full_database.py",
     "tests/worker/test_leases.py",
     "tests/worker/test_messages_are_answered_once.py",
@@ -36,6 +37,7 @@ CHOSEN = (
     "tests/worker/test_sweep_events.py",
     "tests/worker/test_trigger_handler.py",
     "tests/worker/test_worker_registry.py",
+    "tests/worker/test_worker_versions.py",
     # Whole turns: workers that die or are stopped, the database or Redis that goes away, and the
     # rows that decide which worker owns a sandbox or starts an agent.
     "tests/flows/test_agent_status.py",

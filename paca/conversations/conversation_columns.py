@@ -12,6 +12,7 @@ from paca.common.text import to_storable_json
 from paca.conversations.models import ConversationStatus
 from paca.conversations.models.branches import MAX_BRANCH_CHARACTERS, MAX_URL_CHARACTERS
 from paca.conversations.models.statuses import WAITS_WITHOUT_WORKER
+from paca.conversations.models.worker_versions import version_after
 from paca.conversations.sql_parameters import datetime_parameter
 from paca.engine import after_turn
 from paca.events import Event
@@ -112,6 +113,12 @@ def assignments(
         background -= isinstance(event, events.BackgroundFinished)
     columns = [f"{name} = %s" for name in changes] + [f"{name} = {name} + %s" for name in added]
     values = [*changes.values(), *added.values()]
+    # guard: changed-work-names-its-least-worker
+    if version := max(map(version_after, new_events), default=0):
+        columns.append(
+            "least_worker = CASE WHEN COALESCE(least_worker, 0) < %s THEN %s ELSE least_worker END"
+        )
+        values += [version, version]
     if background:
         columns.append("background_running = COALESCE(background_running, 0) + %s")
         values.append(background)
@@ -216,9 +223,11 @@ def _status_changes(
             changes |= {"lease_owner": "", "lease_until": None}
         return changes
     if status is ConversationStatus.RUNNING:
-        return changes | {"started_at": datetime_parameter(now), "finished_at": None}
+        begun = {"started_at": datetime_parameter(now), "finished_at": None}
+        return changes | begun | {"queued_at": None}
     if isinstance(event, events.ConversationQueued):
         changes["held"] = event.held
+        changes["queued_at"] = datetime_parameter(now)
         # guard: archive-holds-no-work
         changes["archived_at"] = None
     else:

@@ -28,7 +28,7 @@ from paca.conversations.models import (
     Event,
     TurnStatus,
 )
-from paca.conversations.models.conversation import agent_load
+from paca.conversations.models.conversation import agent_load, newest_worker
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.projects.models import Member, Project
 from paca.projects.selectors import get_task
@@ -159,7 +159,7 @@ def chat_sessions(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
     return (
         ChatSession.objects.filter(agent_id=agent_id, member=member, conversation__isnull=False)
         .select_related("conversation__agent")
-        .annotate(agent_load=agent_load())
+        .annotate(agent_load=agent_load(), newest_worker=newest_worker())
         .annotate(last_activity_at=F("conversation__last_activity_at"))
         .order_by("-last_activity_at", "-id")
     )

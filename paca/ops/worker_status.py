@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from paca.conversations.models import Conversation, Worker
 from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.worker import claim
+from paca.worker import claim_queries
 
 # Free workers claim a conversation within two seconds. After this long something is wrong.
 QUEUE_STUCK_SECONDS = 60.0
@@ -50,7 +50,9 @@ def measure_queue() -> QueueFigures:
 
     Conversations that wait because their agent is at its own limit do not count.
     """
-    found = claim.claimable().order_by().aggregate(waiting=Count("pk"), since=Min("updated_at"))
+    found = (
+        claim_queries.claimable().order_by().aggregate(waiting=Count("pk"), since=Min("updated_at"))
+    )
     since = found["since"]
     waited = (timezone.now() - since).total_seconds() if since else 0.0
     return QueueFigures(found["waiting"], round(max(0.0, waited), 1))

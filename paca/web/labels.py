@@ -38,6 +38,7 @@ REASONS = {
     "start": "waits for a start",
     "agent_paused": "agent paused",
     "agent_busy": "agent busy",
+    "newer_worker": "workers too old",
     "agent_inactive": "agent inactive",
     "by_person": "by a person",
     "step_limit": "step limit",
@@ -70,6 +71,7 @@ WAITS_FOR = {
     "agent_paused": "Waiting: the agent is paused",
     "agent_inactive": "Waiting: the agent is inactive",
     "agent_busy": "Waiting: the agent works on as many conversations as it may",
+    "newer_worker": "Waiting: the workers are of an older version. Restart them.",
 }
 # What a running conversation does now.
 ACTIVITIES = {

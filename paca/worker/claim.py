@@ -5,31 +5,18 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, DataError, IntegrityError, transaction
-from django.db.models import (
-    CharField,
-    Count,
-    DurationField,
-    Exists,
-    F,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    UUIDField,
-)
-from django.db.models.functions import Coalesce, Now
+from django.db.models import F
+from django.db.models.functions import Now
 
 from paca import events
 from paca.agents.models import Agent
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
-from paca.common.prepared_queries import Parameter, Select, Update
+from paca.common.prepared_queries import Select
 from paca.conversations import store
 from paca.conversations.models import (
     ControlCommand,
@@ -38,8 +25,6 @@ from paca.conversations.models import (
     Event,
     ModelCall,
     ModelCallStatus,
-    PendingKind,
-    PendingTrigger,
     PersonRequest,
     RequestKind,
     Trigger,
@@ -48,17 +33,18 @@ from paca.conversations.models import (
     TurnStatus,
 )
 from paca.conversations.models.statuses import (
-    ACTIVE_STATUSES,
     MODEL_CALL_MOVES,
     WAITS_FOR_HELPERS,
     statuses_before,
 )
+from paca.conversations.models.worker_versions import WORKER_VERSION
 from paca.conversations.services import helpers, stop_agent_conversations
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine import after_turn
 from paca.engine.turn import TurnOutcome
-from paca.worker import assembly, turn_totals
+from paca.worker import assembly, claim_queries, turn_totals
+from paca.worker.claim_queries import WAITS_FOR_WORKER, ClaimCandidate
 from paca.worker.run_log import CachedHistory, HistoryCache
 from paca.worker.turn_end import (
     end_stopped_messages,
@@ -80,8 +66,6 @@ ENDS_OF_WAITS = (
     events.PlanDecided.type,
     RELEASED,
 )
-MAX_CANDIDATES = 50
-WAITS_FOR_WORKER = "waiting_for_worker"  # an activity
 MAX_LOST_WORKERS = 3
 FAILED_STEP_PAUSE_SECONDS = 1.0
 PARKED_DETAIL = (
@@ -122,18 +106,20 @@ def _with_turn(claimed: Claimed, cached: CachedHistory) -> Claimed:
     return claimed
 
 
-def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
-    """Claim up to ``limit`` conversations that wait for a worker, in the order of ``claimable``.
+def claim(
+    owner: str, *, lease_seconds: float, limit: int, version: int = WORKER_VERSION
+) -> list[Claimed]:
+    """Claim up to ``limit`` conversations that wait for a worker of this version, in the order of ``claimable``.
 
     A conversation whose rows do not allow the claim is logged and skipped. Raises ``DatabaseError`` if the
     database fails before the first claim; if it fails later, gives those that are claimed already.
     """
     claimed: list[Claimed] = []
-    for candidate in map(ClaimCandidate._make, _CANDIDATES.rows()):
+    for candidate in claim_queries.candidates(version):
         if len(claimed) == limit:
             break
         try:
-            one = _claim_one(candidate, owner, lease_seconds)
+            one = _claim_one(candidate, owner, lease_seconds, version)
         except (PacaError, IntegrityError, DataError, ObjectDoesNotExist):
             logger.exception("conversation not claimed", extra={"conversation": str(candidate.id)})
             continue
@@ -147,103 +133,10 @@ def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
     return claimed
 
 
-def claimable() -> QuerySet[Conversation]:
-    """Conversations that a worker can claim now: of agents with a higher priority first, then the longest waiting.
-
-    Queued conversations of an agent that is not active or at its limit are left out, so that they do not
-    hide those of other agents. So are those that a person has decided on and that find no place, unless they were
-    stopped. Other conversations that are already running are always included.
-    """
-    active = Conversation.objects.active_of(OuterRef("agent"))
-    # A helper is a part of a turn that runs, and the turn of an agent that is not active any more finishes.
-    # guard: helper-begins-although-its-agent-is-paused
-    may_begin = Q(agent__status=Agent.Status.ACTIVE) | Q(parent__isnull=False)
-    waits = may_begin & _has_place_beside(active, status=ConversationStatus.QUEUED)
-    stop = Trigger.objects.filter(
-        conversation=OuterRef("pk"), state=TriggerState.NEW, control=ControlCommand.STOP
-    )
-    has_place = _has_place_beside(active.exclude(_DECIDED)) | Exists(stop.order_by())
-    # guard: decided-work-hides-no-other-work
-    runs = Q(status__in=ACTIVE_STATUSES) & (~_DECIDED | has_place)
-    # guard: higher-priority-begins-first
-    return _claimable().filter(waits | runs).order_by("-agent__priority", "updated_at")
-
-
-# Goes on after a wait for a person, and has no worker yet.
-_DECIDED = Q(activity=WAITS_FOR_WORKER, lease_owner="")
-
-
-def _has_place_beside(others: QuerySet[Conversation], **facts: Any) -> Q:
-    """Whether the agent may run one more conversation than the ``others``."""
-    count = Subquery(others.order_by().values("agent").annotate(n=Count("pk")).values("n"))
-    return Q(agent__limit_concurrent__gt=Coalesce(count, 0), **facts)
-
-
-def _claimable() -> QuerySet[Conversation]:
-    """Conversations without a worker, but for work that the agent was unassigned from: that is about to be stopped."""
-    unassigned = PendingTrigger.objects.filter(
-        kind=PendingKind.TASK_UNASSIGNED, agent=OuterRef("agent"), task=OuterRef("task")
-    )
-    # guard: unassigned-work-is-not-begun
-    return Conversation.objects.claimable().filter(~Exists(unassigned.order_by()))
-
-
-class ClaimCandidate(NamedTuple):
-    """The columns of a waiting conversation that a claim compares."""
-
-    id: UUID
-    agent_id: UUID
-    status: str
-    lease_owner: str
-    lease_epoch: int
-    lost_workers: int
-    activity: str
-    parent_id: UUID | None
-
-
-_CANDIDATES = Select(lambda: claimable().values_list(*ClaimCandidate._fields)[:MAX_CANDIDATES])
-_AGENT_LOCK = Select(
-    lambda: (
-        Agent.objects.filter(pk=Parameter("id", UUIDField()))
-        .select_for_update(no_key=True)
-        .values_list("deleted_at", "limit_concurrent", "status")
-    )
-)
-_RUNNING_COUNT = Select(
-    lambda: (
-        Conversation.objects.active_of(Parameter("agent", UUIDField()))
-        .order_by()
-        .values("agent")
-        .annotate(n=Count("pk"))
-        .values_list("n")
-    )
-)
-# Without those that go on after a wait for a person and have no worker yet.
-_AT_WORK_COUNT = Select(
-    lambda: (
-        Conversation.objects.active_of(Parameter("agent", UUIDField()))
-        .exclude(_DECIDED)
-        .order_by()
-        .values("agent")
-        .annotate(n=Count("pk"))
-        .values_list("n")
-    )
-)
-_CLAIM = Update(
-    lambda: _claimable().filter(
-        pk=Parameter("id", UUIDField()),
-        lease_epoch=Parameter("epoch", IntegerField()),
-        status=Parameter("status", CharField()),
-    ),
-    lease_owner=Parameter("owner", CharField()),
-    lease_epoch=F("lease_epoch") + 1,
-    lease_until=Now() + Parameter("length", DurationField()),
-    lost_workers=Parameter("lost_workers", IntegerField()),
-)
-
-
 @transaction.atomic
-def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> Claimed | None:
+def _claim_one(
+    candidate: ClaimCandidate, owner: str, lease_seconds: float, version: int
+) -> Claimed | None:
     queued = candidate.status == ConversationStatus.QUEUED
     # A worker that releases its claim clears the owner: it has not died of this step.
     lost_workers = 0 if queued else candidate.lost_workers + bool(candidate.lease_owner)
@@ -253,7 +146,8 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
     # guard: decided-work-waits-for-a-place
     if decided and not _has_place_again(candidate):
         return None
-    won = _CLAIM.run(
+    won = claim_queries.CLAIM.run(
+        version=version,
         id=candidate.id,
         epoch=candidate.lease_epoch,
         status=candidate.status,
@@ -294,21 +188,21 @@ def _has_place_again(candidate: ClaimCandidate) -> bool:
     stop = Trigger.objects.filter(
         conversation=candidate.id, state=TriggerState.NEW, control=ControlCommand.STOP
     )
-    return stop.exists() or _agent_has_capacity(candidate.agent_id, _AT_WORK_COUNT)
+    return stop.exists() or _agent_has_capacity(candidate.agent_id, claim_queries.AT_WORK_COUNT)
 
 
 def _agent_has_capacity(
-    agent_id: UUID, count: Select = _RUNNING_COUNT, *, is_helper: bool = False
+    agent_id: UUID, count: Select = claim_queries.RUNNING_COUNT, *, is_helper: bool = False
 ) -> bool:
     """Whether the agent may run one more conversation than ``count``. The lock on its row orders the claims."""
-    [(deleted_at, limit, status)] = _AGENT_LOCK.rows(id=agent_id)
+    [(deleted_at, limit, status)] = claim_queries.AGENT_LOCK.rows(id=agent_id)
     if deleted_at is not None:
         # A message came at the moment of its deletion, whose transaction did not see it.
         stop_agent_conversations(agent_id, by="")
         return False
     # Its status has changed since the candidates were read.
     # guard: agent-that-is-not-active-begins-nothing
-    if count is _RUNNING_COUNT and not is_helper and status != Agent.Status.ACTIVE:
+    if count is claim_queries.RUNNING_COUNT and not is_helper and status != Agent.Status.ACTIVE:
         return False
     # Counted after the lock is taken, so that claims made meanwhile count.
     running = sum(int(n) for (n,) in count.rows(agent=agent_id))

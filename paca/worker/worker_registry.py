@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from paca.conversations.models import Worker
+from paca.conversations.models.worker_versions import WORKER_VERSION
 from paca.sandbox.runner import proc
 
 HEARTBEAT_SECONDS = 5.0
@@ -38,6 +39,7 @@ class WorkerRegistration:
             "process_started": start_time,
             "concurrency": concurrency,
             "draining": False,
+            "version": WORKER_VERSION,
         }
 
     def register(self) -> None:

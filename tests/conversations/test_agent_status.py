@@ -22,7 +22,7 @@ from paca.conversations.services import agent_status, check_ins
 from paca.engine.turn import TurnOutcome
 from paca.events import MessageSpoken
 from paca.projects.services import members, projects, tasks
-from paca.worker import checkins, claim, turn_end
+from paca.worker import checkins, claim, claim_queries, turn_end
 from tests.conversations.chat import Chat
 from tests.conversations.waiting_call import WaitingCall
 
@@ -152,9 +152,9 @@ def test_agent_that_became_inactive_after_the_worker_looked_begins_nothing(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat.start("Queued")
-    candidates = claim._CANDIDATES.rows()
+    candidates = claim_queries.candidates(1)
     change(chat, "inactive")
-    monkeypatch.setattr(claim._CANDIDATES, "rows", lambda: candidates)
+    monkeypatch.setattr(claim_queries, "candidates", lambda version: candidates)
     assert claimed() == []
 
 

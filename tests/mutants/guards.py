@@ -91,6 +91,8 @@ TITLES = "tests/conversations/test_generated_titles.py"
 TITLE_FLOWS = "tests/flows/test_titles.py"
 SETTINGS = "tests/agents/test_settings_have_effect.py"
 PLACES = "tests/worker/test_places.py"
+FAIR_CLAIMS = "tests/worker/test_fair_claims.py"
+WORKER_VERSIONS = "tests/worker/test_worker_versions.py"
 PAUSES = "tests/conversations/test_agent_pauses.py"
 STATUS = "tests/conversations/test_agent_status.py"
 SPENDING = "tests/engine/test_spending.py"
@@ -845,9 +847,14 @@ MUTANTS = (
     ),
     Mutant(
         "higher-priority-begins-first",
-        value('_claimable().filter(waits | runs).order_by("updated_at")'),
+        value("Case(has_aged, default=Value(0), output_field=IntegerField()).desc()"),
         (f"{PLACES}::test_work_of_an_agent_with_a_higher_priority_is_begun_first",),
     ),
+    Mutant("waiting-work-ages", value("When(pk=None, then=Value(0))"), (FAIR_CLAIMS,)),
+    Mutant("projects-take-turns", value('F("waiting_since")'), (FAIR_CLAIMS,)),
+    Mutant("older-worker-claims-what-it-knows", value("found"), (WORKER_VERSIONS,)),
+    Mutant("new-work-names-its-least-worker", value("None"), (WORKER_VERSIONS,)),
+    Mutant("changed-work-names-its-least-worker", never, (WORKER_VERSIONS,)),
     Mutant(
         "type-chooses-the-category",
         never,

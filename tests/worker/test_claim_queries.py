@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from paca.agents import services as agents
 from paca.conversations import services
 from paca.conversations.models import ConversationStatus
-from paca.worker import claim
+from paca.worker import claim, claim_queries
 from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ def test_claim_of_other_agents_work_is_not_blocked_by_an_agent_at_its_limit():
         handle="nils",
         model="demo/guide",
     )
-    for number in range(1 + claim.MAX_CANDIDATES):
+    for number in range(1 + claim_queries.MAX_CANDIDATES):
         services.start_chat(here.agent, text=f"number {number}", by=here.owner)
     waiting = services.start_chat(other, text="and me", by=here.owner)
     (first,) = claim.claim("one", lease_seconds=60, limit=9)
@@ -34,7 +34,7 @@ def test_claim_of_other_agents_work_is_not_blocked_by_an_agent_at_its_limit():
     assert claim.claim("one", lease_seconds=60, limit=9) == []
     assert (
         here.agent.conversations.filter(status=ConversationStatus.QUEUED).count()
-        == claim.MAX_CANDIDATES
+        == claim_queries.MAX_CANDIDATES
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 from paca.agents.services import agents
 from paca.conversations import services
 from paca.events import MessageSpoken
-from paca.worker import claim
+from paca.worker import claim, claim_queries
 from tests.conversations.chat import Chat
 from tests.conversations.waiting_call import WaitingCall
 
@@ -45,9 +45,9 @@ def test_decided_conversation_waits_for_a_place_and_comes_before_queued_ones(cal
 def test_decided_conversations_without_a_place_hide_no_work_of_other_agents(call):
     lease = call.chat.start_turn(call.chat.start("Another")["conversation"])
     assert call.decide().status_code == 200
-    assert list(claim.claimable()) == []
+    assert list(claim_queries.claimable()) == []
     call.chat.finish_turn(lease, MessageSpoken(text="Done."))
-    assert [each.pk for each in claim.claimable()] == [call.id]
+    assert [each.pk for each in claim_queries.claimable()] == [call.id]
 
 
 def test_two_decided_conversations_take_the_place_one_after_the_other(call):
@@ -80,5 +80,5 @@ def test_work_of_an_agent_with_a_higher_priority_is_begun_first(call):
     )
     older = call.chat.start("Older")["conversation"]
     newer = services.start_chat(urgent, text="Newer", by=world.owner).conversation_id
-    waiting = [str(each.pk) for each in claim.claimable()]
+    waiting = [str(each.pk) for each in claim_queries.claimable()]
     assert waiting == [str(newer), older]

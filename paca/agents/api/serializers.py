@@ -269,7 +269,8 @@ class AgentInput(InputSerializer):
     )
     priority = PriorityField(
         required=False,
-        help_text="A free worker begins the waiting work of agents with a higher priority first.",
+        help_text="A free worker begins the waiting work of agents with a higher priority first, within a project and until"
+        " other work has waited for ten minutes.",
     )
     description = serializers.CharField(required=False, allow_blank=True)
     status = serializers.ChoiceField(choices=Agent.Status.choices, required=False)

@@ -92,7 +92,7 @@ class Agent(SandboxEnvironment, BaseModel):
         choices=Priority.choices,
         default=Priority.MEDIUM,
         db_default=Priority.MEDIUM,
-        help_text="A free worker begins the waiting work of an agent with a higher priority first.",
+        help_text="A free worker begins the waiting work of an agent with a higher priority first, within its project.",
     )
 
     model = models.CharField(

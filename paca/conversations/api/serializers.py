@@ -122,7 +122,8 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     activity = serializers.CharField(help_text="What it does now.")
     waits_for = serializers.CharField(
         help_text="Why a queued one has not begun: worker, start (a person has to start it with `continue/` or a"
-        " message), agent_paused, agent_inactive or agent_busy; else empty."
+        " message), agent_paused, agent_inactive, agent_busy or newer_worker (all workers are older than this work); else"
+        " empty."
     )
     title = serializers.CharField()
     archived = serializers.BooleanField(help_text="Whether it is in the archive.")
@@ -241,8 +242,9 @@ class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
         fields = ("id", "agent_id", "conversation", "created_at", "updated_at")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        # One query for all: the load of the agent was read with the chat.
+        # One query for all: what its state depends on was read with the chat.
         instance.conversation.agent_load = instance.agent_load
+        instance.conversation.newest_worker = instance.newest_worker
         return super().to_representation(instance)
 
 

@@ -6,7 +6,7 @@ from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.chat_session import ChatSession
 from paca.conversations.models.check_ins import CheckIn, CheckInOutcome, CheckInRun, SkipReason
-from paca.conversations.models.conversation import Conversation, Turn
+from paca.conversations.models.conversation import Conversation
 from paca.conversations.models.file_requests import (
     FileRequest,
     FileRequestPart,
@@ -51,6 +51,7 @@ from paca.conversations.models.trigger_types import (
     REPORTED_TYPES,
     TriggerType,
 )
+from paca.conversations.models.turns import Turn
 from paca.conversations.models.workers import Worker
 
 __all__ = [

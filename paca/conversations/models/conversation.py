@@ -1,4 +1,4 @@
-"""The tables of conversations and their turns."""
+"""The table of conversations."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, Exists, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
 
 from paca.common.models import BaseModel
+from paca.conversations.models.conversation_constraints import CONSTRAINTS, INDEXES
 from paca.conversations.models.statuses import (
     ACTIVE_STATUSES,
     WAITS_FOR_HELPERS,
     WAITS_FOR_PEOPLE,
     WAITS_WITHOUT_WORKER,
     ConversationStatus,
-    TurnStatus,
     WaitsFor,
 )
 from paca.conversations.models.trigger_types import BOUNDED_TYPES, TriggerType
+from paca.conversations.models.worker_versions import version_for
+from paca.conversations.models.workers import Worker
 from paca.engine.helpers.kinds import HelperKind
 from paca.engine.llm.base import COST_DIGITS
 from paca.projects.models import Comment, Doc, Member, Project, Task
@@ -30,6 +32,11 @@ def agent_load() -> Coalesce:
     """For a query of rows with an agent: the number of active conversations of that agent."""
     others = Conversation.objects.active_of(OuterRef("agent")).order_by().values("agent")
     return Coalesce(Subquery(others.annotate(n=Count("pk")).values("n")), 0)
+
+
+def newest_worker() -> Subquery:
+    """For a query: the highest version of the workers that claim conversations; null if there is none."""
+    return Subquery(Worker.objects.working().order_by("-version").values("version")[:1])
 
 
 def waits_for_person(prefix: str = "") -> Q:
@@ -72,8 +79,8 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(parent=None)
 
     def with_agent_load(self) -> ConversationQuerySet:
-        """Each with ``agent_load``: the number of active conversations of its agent."""
-        return self.annotate(agent_load=agent_load())
+        """Each with ``agent_load``, the number of active conversations of its agent, and ``newest_worker``."""
+        return self.annotate(agent_load=agent_load(), newest_worker=newest_worker())
 
     def newest_first(self) -> ConversationQuerySet:
         return self.order_by("-last_activity_at", "-id")
@@ -171,6 +178,10 @@ class Conversation(BaseModel):
     lease_owner = models.CharField(max_length=100, blank=True)
     lease_epoch = models.BigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    # Since when it is queued. Null in other statuses, and where an older web server queued it.
+    queued_at = models.DateTimeField(null=True, editable=False)
+    # The least version of a worker that may claim it (``worker_versions``); null is any.
+    least_worker = models.PositiveSmallIntegerField(null=True, editable=False)
     # How many workers the running step has cost in a row.
     lost_workers = models.PositiveIntegerField(default=0, db_column="takeovers")
 
@@ -221,61 +232,23 @@ class Conversation(BaseModel):
     objects = ConversationQuerySet.as_manager()
 
     class Meta:
-        indexes = [
-            models.Index(fields=["project", "-last_activity_at"], name="conversation_list"),
-            models.Index(
-                fields=["status", "lease_until"],
-                name="conversation_claim",
-                condition=Q(status__in=["queued", "running", "waiting"]),
-            ),
-            # Every claim counts the active conversations of an agent, however many have ended.
-            models.Index(fields=["agent", "status"], name="conversation_of_agent"),
-            models.Index(fields=["status", "reason", "deleted_at"], name="conversation_state"),
-            models.Index(
-                fields=["status"],
-                name="conversation_unsettled",
-                condition=Q(parent__isnull=False, settled_at__isnull=True),
-            ),
-        ]
-        constraints = [
-            models.CheckConstraint(
-                name="conversation_status_is_known",
-                condition=Q(status__in=ConversationStatus.values),
-            ),
-            models.UniqueConstraint(
-                fields=["parent", "parent_call", "piece"],
-                condition=Q(parent__isnull=False),
-                name="piece_of_work_has_one_helper",
-            ),
-            models.CheckConstraint(
-                name="conversation_seq_starts_at_one", condition=Q(next_seq__gte=1)
-            ),
-            models.CheckConstraint(
-                name="conversation_is_about_one_task_or_one_doc",
-                condition=Q(task__isnull=True) | Q(doc__isnull=True),
-            ),
-            models.UniqueConstraint(
-                fields=["agent", "task"],
-                condition=Q(
-                    task__isnull=False,
-                    deleted_at__isnull=True,
-                    trigger_type__in=["task_assigned", "comment_mention"],
-                ),
-                name="agent_has_one_conversation_on_a_task",
-            ),
-            models.UniqueConstraint(
-                fields=["agent", "doc"],
-                condition=Q(
-                    doc__isnull=False,
-                    deleted_at__isnull=True,
-                    trigger_type__in=["task_assigned", "comment_mention"],
-                ),
-                name="agent_has_one_conversation_on_a_doc",
-            ),
-        ]
+        indexes = INDEXES
+        constraints = CONSTRAINTS
 
     def __str__(self) -> str:
         return self.title or str(self.id)
+
+    def save(self, **options: Any) -> None:
+        """Store the row. A new one names the least worker that may claim it."""
+        if self._state.adding and self.least_worker is None:
+            self.least_worker = version_for(
+                is_helper=self.parent_id is not None,
+                reads_only=self.reads_only,
+                held=self.held,
+                teams=self.teams,
+                plan=self.plan_mode,
+            )
+        super().save(**options)
 
     @property
     def subject(self) -> Task | Doc | None:
@@ -360,37 +333,23 @@ class Conversation(BaseModel):
             return WaitsFor.AGENT_PAUSED
         if self.parent_id is None and self.agent.status == self.agent.Status.INACTIVE:
             return WaitsFor.AGENT_INACTIVE
+        if self.needs_newer_worker:
+            return WaitsFor.NEWER_WORKER
         active = getattr(self, "agent_load", None)
         if active is None:
             active = Conversation.objects.active_of(self.agent_id).count()
         return WaitsFor.AGENT_BUSY if active >= self.agent.limit_concurrent else WaitsFor.WORKER
 
+    @property
+    def needs_newer_worker(self) -> bool:
+        """Whether workers take conversations, and none of them knows how to run this one.
 
-class Turn(BaseModel):
-    """One answer to one or more triggers."""
-
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
-    number = models.PositiveIntegerField()
-    status = models.CharField(max_length=10, choices=TurnStatus.choices, default=TurnStatus.RUNNING)
-    reason = models.CharField(max_length=30, blank=True)
-    steps = models.PositiveIntegerField(default=0)
-    started_at = models.DateTimeField()
-    finished_at = models.DateTimeField(null=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["conversation", "number"], name="turn_number_is_unique_in_conversation"
-            ),
-            models.UniqueConstraint(
-                fields=["conversation"],
-                condition=Q(status="running"),
-                name="conversation_has_one_running_turn",
-            ),
-            models.CheckConstraint(
-                name="turn_status_is_known", condition=Q(status__in=TurnStatus.values)
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"turn {self.number}"
+        Rows of ``with_agent_load`` need no further query.
+        """
+        if self.least_worker is None:
+            return False
+        if hasattr(self, "newest_worker"):
+            newest = self.newest_worker
+        else:
+            newest = Worker.objects.working().aggregate(newest=Max("version"))["newest"]
+        return newest is not None and newest < self.least_worker

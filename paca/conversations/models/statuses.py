@@ -69,14 +69,15 @@ UNFINISHED_STATUSES = tuple(status for status in ConversationStatus if status no
 
 
 class WaitsFor(models.TextChoices):
-    """Why a queued conversation has not begun: a person has to start it, its agent is paused, inactive or full, or no
-    worker is free."""
+    """Why a queued conversation has not begun: a person has to start it, its agent is paused, inactive or full, all
+    workers are too old for it, or no worker is free."""
 
     WORKER = "worker"
     START = "start"
     AGENT_PAUSED = "agent_paused"
     AGENT_INACTIVE = "agent_inactive"
     AGENT_BUSY = "agent_busy"
+    NEWER_WORKER = "newer_worker"
 
 
 class StopReason(models.TextChoices):

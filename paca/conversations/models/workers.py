@@ -33,6 +33,8 @@ class Worker(models.Model):
     pid = models.PositiveIntegerField()
     process_started = models.CharField(max_length=40)
     concurrency = models.PositiveIntegerField()
+    # What it knows how to run (``worker_versions``). Workers that do not say it are of version 0.
+    version = models.PositiveSmallIntegerField(default=0, db_default=0)
     draining = models.BooleanField(default=False)
     # The backend of its sandboxes, blank while unknown, and why commands cannot run there.
     sandbox = models.CharField(max_length=20, blank=True, default="")

@@ -4,7 +4,7 @@ import { activityOf, goesOnByItself } from "./labels.js";
 import { phrase } from "./tools.js";
 
 const OFFLINE = new Set(["lost", "too-many", "signed-out", "forbidden", "missing"]);
-const CANNOT_BEGIN = new Set(["agent_paused", "agent_inactive", "agent_busy"]);
+const CANNOT_BEGIN = new Set(["agent_paused", "agent_inactive", "agent_busy", "newer_worker"]);
 const UNFINISHED = ["queued", "running"];
 
 /** The cache by which `rows` gives the same object again for an unchanged row. */

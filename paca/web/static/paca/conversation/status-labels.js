@@ -35,6 +35,7 @@ export const REASONS = new Map(Object.entries({
   "start": "waits for a start",
   "agent_paused": "agent paused",
   "agent_busy": "agent busy",
+  "newer_worker": "workers too old",
   "agent_inactive": "agent inactive",
   "by_person": "by a person",
   "step_limit": "step limit",
@@ -83,7 +84,8 @@ export const WAITS_FOR = new Map(Object.entries({
   "worker": "Waiting for a worker",
   "agent_paused": "Waiting: the agent is paused",
   "agent_inactive": "Waiting: the agent is inactive",
-  "agent_busy": "Waiting: the agent works on as many conversations as it may"
+  "agent_busy": "Waiting: the agent works on as many conversations as it may",
+  "newer_worker": "Waiting: the workers are of an older version. Restart them."
 }));
 
 export const ACTIVITIES = new Map(Object.entries({
