@@ -2188,6 +2188,11 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "egress-gate-sees-its-folder-only",
+        value("True"),
+        ("tests/sandbox/egress/test_isolation.py",),
+    ),
+    Mutant(
         "egress-gates-of-deleted-conversations-end",
         never,
         (f"{NETWORK_USE}::test_gates_of_deleted_conversations_and_unused_ones_are_removed",),

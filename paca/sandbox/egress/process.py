@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from paca.sandbox.egress import request_head
+from paca.sandbox.egress import isolation, request_head
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.folders import GateFolder, list_folders
 from paca.sandbox.egress.gate import Gate
@@ -158,6 +158,8 @@ def main(arguments: list[str]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:  # another worker was faster
         return
+    if not isolation.isolate(root):
+        logger.warning("this kernel has no Landlock: the gate can read what its user can")
     asyncio.run(_run(root, version))
 
 
