@@ -12,8 +12,8 @@ RUN apt-get update \
  && useradd --system --uid 10001 --user-group --home-dir /var/lib/paca --create-home \
     --shell /usr/sbin/nologin paca \
  && chmod 700 /var/lib/paca \
- # The volume with the network gates of sandboxes is made with this owner.
- && install -d -o paca -g paca -m 0700 /var/lib/paca/run /var/lib/paca/run/egress
+ # The volumes with the network gates and the package caches of sandboxes are made with this owner.
+ && install -d -o paca -g paca -m 0700 /var/lib/paca/run /var/lib/paca/run/egress /var/lib/paca/caches
 
 # Before the code, so that a change to it costs seconds. Each package is checked against its hash, and
 # compiled once here instead of at each start.

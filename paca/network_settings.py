@@ -2,12 +2,24 @@
 
 from paca import env
 
-__all__ = ["PRIVATE_PACKAGE_SERVERS", "SANDBOX_NETWORK_MIB", "SANDBOX_NETWORK_REQUESTS"]
+__all__ = [
+    "PACKAGE_CACHE_MIB",
+    "PRIVATE_PACKAGE_SERVERS",
+    "SANDBOX_NETWORK_MIB",
+    "SANDBOX_NETWORK_REQUESTS",
+]
 
 PRIVATE_PACKAGE_SERVERS = env.comma_separated(
     "PRIVATE_PACKAGE_SERVERS",
     meaning="Servers in private networks that sandboxes may reach by their name if their project lists it, as "
     "host:port or host:*, comma separated, such as a mirror of packages. Never those of link-local addresses.",
+)
+PACKAGE_CACHE_MIB = env.integer(
+    "PACKAGE_CACHE_MIB",
+    2048,
+    at_least=16,
+    meaning="The packages that the sandboxes of one project keep together, on each machine, if the project wants that. "
+    "The oldest go first.",
 )
 SANDBOX_NETWORK_MIB = env.integer(
     "SANDBOX_NETWORK_MIB",

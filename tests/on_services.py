@@ -134,6 +134,7 @@ LEFT_OUT = {
     "tests/flows/test_models.py": SAME_QUERIES,
     "tests/flows/test_odd_models.py": SAME_QUERIES,
     "tests/flows/test_preview.py": SAME_QUERIES,
+    "tests/worker/test_cache_keeper.py": SAME_QUERIES,
     "tests/flows/test_titles.py": "its queries are those of tests/conversations/test_generated_titles.py",
     "tests/realtime/test_delivery.py": NO_DATABASE,
     "tests/realtime/test_live_text_merging.py": NO_DATABASE,

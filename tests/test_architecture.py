@@ -99,6 +99,7 @@ MAY_CROSS = {
     "paca/sandbox/bubblewrap/workspace_copy.py": "mounts and removes files",
     "paca/sandbox/egress/gates.py": "starts a process, writes files",
     "paca/sandbox/egress/process.py": "a program of its own has an event loop of its own",
+    "paca/worker/sandboxes/cache_keeper.py": "walks folders of packages",
     "paca/worker/sandboxes/network_gates.py": "reads and removes files",
     "paca/worker/sandboxes/sweeper.py": "asks the Docker daemon or reads /proc",
 }

@@ -80,8 +80,9 @@ class SandboxSpec:
     change them; None if it gets none. ``files``: those files, once a backend has read them. ``session``: the
     helper that uses the sandbox of this conversation beside others; empty for the conversation itself.
     ``egress``: what it may reach over the network; None for no network. ``gate``: the folder with the socket of
-    its network gate, which a new sandbox gets; None without a network. ``variables``: what its commands get besides.
-    ``image``: that of a new container; empty for the default. Bubblewrap has none.
+    its network gate, which a new sandbox gets; None without a network. ``image``: that of a new container; empty for the
+    default. Bubblewrap has none. ``cache_of``: the project whose package cache
+    it shares; None without one. ``cache``: the folder of that. ``variables``: what its commands get besides.
     """
 
     conversation_id: UUID
@@ -98,6 +99,8 @@ class SandboxSpec:
     egress: EgressPolicy | None = None
     gate: Path | None = None
     image: str = ""
+    cache_of: UUID | None = None
+    cache: Path | None = None
     # Neither shown nor compared: a sandbox of the warm pool fits whatever they are.
     variables: CommandVariables = field(default_factory=CommandVariables, repr=False, compare=False)
 

@@ -19,6 +19,7 @@ from paca.sandbox.docker.engine import PREFIX, DockerEngine
 from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
 from paca.sandbox.egress.gates import Gates
 from paca.sandbox.exit_cause import ExitCause
+from paca.sandbox.package_caches import PackageCaches
 
 logger = logging.getLogger(__name__)
 SWITCHED_OFF = (
@@ -78,6 +79,7 @@ class SandboxManager:
         }
         self.backends: Sequence[Backend] = [available[name] for name in BACKEND_NAMES[kind]]
         self.gates = Gates(data_dir, install_id)
+        self.package_caches = PackageCaches(data_dir, install_id)
         self.fallback_reason = ""  # why the better backend is installed but not used
         self._chosen: Backend | None = None
         self._probed: set[str] = set()
@@ -175,6 +177,17 @@ class SandboxManager:
             await self.gates.close(spec.conversation_id)
             return replace(spec, gate=None)
         return replace(spec, gate=await self.gates.open(spec.conversation_id, spec.egress))
+
+    async def with_cache(self, spec: SandboxSpec) -> SandboxSpec:
+        """The spec with the package cache of its project, if it has one and it can be made."""
+        if spec.cache_of is None:
+            return spec
+        try:
+            folder = await asyncio.to_thread(self.package_caches.prepare, spec.cache_of)
+        except OSError as error:
+            logger.warning("package cache cannot be made", extra={"reason": str(error)})
+            return spec
+        return replace(spec, cache=folder)
 
     def with_open_gate(self, spec: SandboxSpec) -> SandboxSpec:
         """The spec with the gate that the conversation has or should have, for a sandbox that runs. It opens none."""

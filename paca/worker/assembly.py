@@ -108,7 +108,7 @@ _CONVERSATION_COLUMNS = _columns(
     ),
     *("read_only", "parent_id", "parent_call", "allowance", "helper_kind"),
 )
-NETWORK_COLUMNS = ("network", "network_presets", "network_hosts")
+NETWORK_COLUMNS = ("network", "network_presets", "network_hosts", "package_cache")
 ENVIRONMENT_COLUMNS = ("sandbox_image", "repository_setup", "allowed_commands")
 _PROJECT_COLUMNS = _columns(
     Project, "id", "name", "memory", *NETWORK_COLUMNS, *ENVIRONMENT_COLUMNS, *PROJECT_COLUMNS
@@ -329,4 +329,5 @@ def _sandbox_spec(
         session=conversation.pk.hex if conversation.parent_id else "",
         egress=None if policy.network is Network.NONE else policy,
         image=agent.sandbox_image or project.sandbox_image,
+        cache_of=project.pk if project.package_cache else None,
     )

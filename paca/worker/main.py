@@ -33,7 +33,7 @@ from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.file_requests import FileServer
 from paca.worker.memory_reviewer import MemoryReviewer
-from paca.worker.sandboxes import availability, sweeper
+from paca.worker.sandboxes import availability, cache_keeper, sweeper
 from paca.worker.sandboxes.network_gates import GateKeeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
@@ -138,6 +138,13 @@ class Worker:
                 group.create_task(
                     FileServer(self.id, self._database, self._resources.sandbox_manager).serve(
                         self._draining
+                    )
+                ),
+                group.create_task(
+                    cache_keeper.keep_repeatedly(
+                        self._resources.sandbox_manager.package_caches,
+                        self._database,
+                        self._draining,
                     )
                 ),
                 group.create_task(self._warm_models()),

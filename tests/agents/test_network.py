@@ -47,7 +47,10 @@ def test_a_new_project_is_closed_and_its_agents_wait_for_it(world: World, api: A
 
 
 def test_a_project_opens_the_hosts_of_its_list(world: World, api: Api) -> None:
-    given = {"network": "restricted", "network_presets": ["python"], "network_hosts": ["a.example"]}
+    given = {
+        **{"network": "restricted", "network_presets": ["python"], "network_hosts": ["a.example"]},
+        "package_cache": True,
+    }
     shown = api.patch(project_path(world), given)
     assert shown.status_code == 200
     assert {name: shown.json()[name] for name in given} == given

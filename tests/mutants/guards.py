@@ -2188,6 +2188,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "package-cache-of-a-project-without-one-goes",
+        never,
+        ("tests/worker/test_cache_keeper.py",),
+    ),
+    Mutant(
+        "package-cache-is-bounded",
+        never,
+        ("tests/sandbox/test_package_caches.py::test_the_oldest_files_of_a_full_cache_go",),
+    ),
+    Mutant(
         "egress-gate-sees-its-folder-only",
         value("True"),
         ("tests/sandbox/egress/test_isolation.py",),

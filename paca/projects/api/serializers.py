@@ -84,6 +84,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "sandbox_image",
             "repository_setup",
             "allowed_commands",
+            "package_cache",
             "limits",
             "created_at",
             "updated_at",
@@ -147,6 +148,10 @@ class ProjectInput(InputSerializer):
         max_length=MAX_COMMANDS,
         help_text=ALLOWED_COMMANDS_HELP,
     )
+    package_cache = serializers.BooleanField(
+        required=False,
+        help_text="Whether its sandboxes share the packages that they have downloaded, on each machine.",
+    )
     limits = ProjectLimitsInput(source="*", required=False)
 
 
@@ -163,6 +168,7 @@ class NewProjectInput(ProjectInput):
     sandbox_image = None  # type: ignore[assignment]
     repository_setup = None  # type: ignore[assignment]
     allowed_commands = None  # type: ignore[assignment]
+    package_cache = None  # type: ignore[assignment]
     workspace_id = serializers.UUIDField(required=False)
 
 

@@ -111,6 +111,11 @@ class Project(SandboxEnvironment, BaseModel):
         help_text="The .paca/setup.sh of a repository runs after its clone, where no approval is needed for commands.",
     )
     allowed_commands = allowed_commands_field("its agents")
+    package_cache = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its sandboxes share the packages that they have downloaded.",
+    )
     limit_month_tokens = models.PositiveBigIntegerField(
         null=True,
         blank=True,

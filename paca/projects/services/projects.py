@@ -34,6 +34,7 @@ CHANGEABLE = (
     "sandbox_image",
     "repository_setup",
     "allowed_commands",
+    "package_cache",
     "limit_month_tokens",
     "limit_month_cost_usd",
 )
@@ -96,7 +97,7 @@ def derive_prefix(workspace: Workspace, name: str) -> str:
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
     """Change any of ``CHANGEABLE``: texts, the time zone, private MCP servers, what is remembered, the network, the image of
-    sandboxes, whether setup scripts of repositories run, the allowed commands, the limits of a month.
+    sandboxes, whether setup scripts of repositories run, the allowed commands, the package cache, the limits of a month.
 
     Keys in texts written before a change of the prefix keep the former one. Raises ``Invalid`` if the
     name or the prefix is taken or not valid.

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from paca.engine.context.skills import SKILLS_FOLDER
 from paca.sandbox.base import SandboxLimits
-from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
+from paca.sandbox.runner import CACHE, HOME, SHARED_MEMORY, TMP, WORKSPACE
 from paca.sandbox.runner.forward import GATE_FOLDER
 from paca.sandbox.runner_bundle import BUNDLE_ROOT, Interpreter
 
@@ -81,12 +81,14 @@ def arguments(
     interpreter: Interpreter,
     seccomp: int | None,
     gate: Path | None = None,
+    cache: Path | None = None,
 ) -> list[str]:
     """The arguments of bwrap before the program to run. A path that is not mounted here does not exist inside.
 
     ``user_files``: files of /etc by name, each a descriptor from which bwrap reads it, and ``skill_files``
     those below /skills by path. ``seccomp``: the descriptor of the filter of system calls, if this processor
-    has one. ``gate``: the folder with the socket of the network gate, if the sandbox has a network.
+    has one. ``gate``: the folder with the socket of the network gate, if the sandbox has a network. ``cache``: that
+    of the packages of its project, if it has one.
     """
     tmp = str(limits.memory_mib * (1 << 20) // 4)
     return [
@@ -104,6 +106,7 @@ def arguments(
         *("--bind", str(workspace), WORKSPACE),
         *_skill_files(skill_files),
         *([] if gate is None else ["--ro-bind", str(gate), GATE_FOLDER]),
+        *([] if cache is None else ["--bind", str(cache), CACHE]),
         *_runner_mounts(runner, interpreter),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", "/"),

@@ -207,6 +207,7 @@ class Launcher:
             interpreter=self._interpreter,
             seccomp=filter_fd,
             gate=spec.gate,
+            cache=spec.cache,
         )
 
     def _runner_command(
@@ -227,6 +228,7 @@ class Launcher:
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",
             "has_gate": spec.gate is not None,
+            "has_cache": spec.cache is not None,
         }
         return [self._interpreter.program, *RUNNER_ARGUMENTS, json.dumps(settings)]
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.docker import seccomp_profile, skill_files
 from paca.sandbox.exit_cause import KILLED
-from paca.sandbox.runner import HOME, TMP, UNATTENDED_SECONDS_KEY, WORKSPACE
+from paca.sandbox.runner import CACHE, HOME, TMP, UNATTENDED_SECONDS_KEY, WORKSPACE
 from paca.sandbox.runner.forward import GATE_FOLDER
 from paca.sandbox.runner_bundle import BUNDLE_ROOT, RUNNER_ARGUMENTS
 
@@ -194,7 +194,8 @@ def configuration(
             "Mounts": [
                 workspace_mount(volume, labels),
                 *([skill_files.volume_mount(labels)] if spec.read_files else []),
-                *([_gate_mount(spec.gate)] if spec.gate else []),
+                *([_bind(spec.gate, GATE_FOLDER, read_only=True)] if spec.gate else []),
+                *([_bind(spec.cache, CACHE, read_only=False)] if spec.cache else []),
             ],
         },
     }
@@ -210,9 +211,9 @@ def workspace_mount(volume: str, labels: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _gate_mount(folder: Path) -> dict[str, Any]:
-    """The mount of the folder with the socket of the network gate. Docker refuses a folder that its machine has not."""
-    return {"Type": "bind", "Source": str(folder), "Target": GATE_FOLDER, "ReadOnly": True}
+def _bind(folder: Path, target: str, *, read_only: bool) -> dict[str, Any]:
+    """The mount of a folder of Docker's machine, which refuses one that it has not."""
+    return {"Type": "bind", "Source": str(folder), "Target": target, "ReadOnly": read_only}
 
 
 def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -> str:
@@ -228,6 +229,7 @@ def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",
             "shared_user": True,
             "has_gate": spec.gate is not None,
+            "has_cache": spec.cache is not None,
         }
     )
 

@@ -58,7 +58,9 @@ class ContainerCreator:
         """
         on_host = spec
         if spec.gate is not None:
-            on_host = replace(spec, gate=await self._host_paths.find(spec.gate))
+            on_host = replace(on_host, gate=await self._host_paths.find(spec.gate))
+        if spec.cache is not None:
+            on_host = replace(on_host, cache=await self._host_paths.find(spec.cache))
         body = container.configuration(
             on_host,
             image=await self.image_id(spec.image),

@@ -9,6 +9,7 @@ after the first worker has attached.
 
 HOME = "/home/agent"
 WORKSPACE = "/workspace"
+CACHE = "/cache"  # of packages, which the sandboxes of a project share
 # The key of the seconds after which a runner without a worker ends itself. Runners that an older version
 # started still read this key, so it never changes.
 UNATTENDED_SECONDS_KEY = "orphan_seconds"

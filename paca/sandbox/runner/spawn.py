@@ -6,7 +6,7 @@ import ctypes
 import os
 import resource
 
-from paca.sandbox.runner import HOME, TMP
+from paca.sandbox.runner import CACHE, HOME, TMP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +27,21 @@ READ_SCRIPT = f'eval "exec {SCRIPT_FD}<&-; $(</dev/fd/{SCRIPT_FD})"'
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
 
 
+CACHES = {
+    "PIP_CACHE_DIR": f"{CACHE}/pip",
+    "npm_config_cache": f"{CACHE}/npm",
+    "UV_CACHE_DIR": f"{CACHE}/uv",
+    "UV_LINK_MODE": "copy",
+}
+
+
 def environment(settings: dict[str, Any]) -> dict[str, str]:
     """The environment of every command: nothing from the host, and every prompt is answered with an error."""
     no_input = settings["no_input"]
     path = f"{PATH}:{settings['extra_path']}" if settings.get("extra_path") else PATH
+    caches = CACHES if settings.get("has_cache") else {}
     return {
+        **caches,
         "PATH": path,
         "HOME": HOME,
         "USER": "agent",

@@ -253,7 +253,7 @@ class RunSandbox:
             await self._use_warm_pool(self._warm_pool)
         if name == "docker" and not images.is_allowed(self._spec.image):
             raise SandboxBroken(IMAGE_NOT_ALLOWED.format(self._spec.image))
-        self._spec = await self._manager.with_gate(self._spec)
+        self._spec = await self._manager.with_gate(await self._manager.with_cache(self._spec))
         sandbox = await self._open_with_network(backend)
         seconds = round(clock.monotonic() - began, 3)
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
