@@ -9,11 +9,12 @@ from contextlib import suppress
 
 from paca.common.network_policy import EgressPolicy
 from paca.engine.llm.address_check import Address, AllowedServers
-from paca.sandbox.egress import addresses, client_hello, reasons, request_head
+from paca.sandbox.egress import addresses, client_hello, reasons, repositories, request_head
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.decision import Allowed, Denied, decide
 from paca.sandbox.egress.reasons import Reason
 from paca.sandbox.egress.relay import Cut, Relay, Stream
+from paca.sandbox.egress.repositories import Repositories
 from paca.sandbox.egress.request_head import MalformedRequest, Request
 
 logger = logging.getLogger(__name__)
@@ -44,12 +45,14 @@ class Gate:
         resolve: addresses.Resolve = addresses.resolve,
         connect: Connect = connect,
         is_own: Callable[[Address], bool] = addresses.is_own_address,
+        broker: Repositories | None = None,
     ) -> None:
         self._policy = policy
         self._booking = booking
         self._resolve = resolve
         self._connect = connect
         self._is_own = is_own
+        self._repositories = broker
         self._count = 0
         self._open: dict[asyncio.Task[None], str] = {}
 
@@ -91,6 +94,9 @@ class Gate:
             await self._refuse(client, found)
             return
         policy = self._policy()
+        if self._repositories is not None and repositories.is_for_them(found):
+            await self._carry_to_repositories(client, found, policy)
+            return
         decision = self._over_budget(policy) or decide(found, policy)
         if isinstance(decision, Denied):
             await self._refuse(client, decision)
@@ -109,6 +115,29 @@ class Gate:
             server.close()
         if not carrying.cancelled() and (error := carrying.exception()) is not None:
             logger.debug("connection ended", extra={"reason": repr(error)})
+
+    async def _carry_to_repositories(
+        self, client: Stream, found: Request, policy: EgressPolicy
+    ) -> None:
+        """Hand the connection to the broker of repositories, which knows what this conversation may do there."""
+        assert self._repositories is not None
+        if over := self._over_budget(policy):
+            await self._refuse(client, over)
+            return
+        self._booking.begin(repositories.HOST, repositories.PORT)
+        try:
+            broker = await self._repositories.connect()
+        except (OSError, TimeoutError):
+            await self._refuse(
+                client, Denied(Reason.UNREACHABLE, repositories.HOST, repositories.PORT)
+            )
+            return
+        head = self._repositories.head_for(found)
+        wanted = Allowed(repositories.HOST, repositories.PORT, head)
+        try:
+            await self._carry(client, broker, wanted, policy, both_ways=True)
+        finally:
+            broker.close()
 
     def _over_budget(self, policy: EgressPolicy) -> Denied | None:
         # guard: egress-budget-of-requests
@@ -139,7 +168,13 @@ class Gate:
         return Denied(Reason.UNREACHABLE, host, port)
 
     async def _carry(
-        self, client: Stream, server: Stream, wanted: Allowed, policy: EgressPolicy
+        self,
+        client: Stream,
+        server: Stream,
+        wanted: Allowed,
+        policy: EgressPolicy,
+        *,
+        both_ways: bool = False,
     ) -> None:
         relay = Relay(client, server, lambda count: self._take(count, policy))
         reason = Reason.NONE
@@ -149,7 +184,7 @@ class Gate:
                 await relay.send(await _read_hello(client, wanted.host))
             else:
                 await relay.send(wanted.head)
-            await relay.run(both_ways=wanted.is_tunnel)
+            await relay.run(both_ways=both_ways or wanted.is_tunnel)
         except Cut as cut:
             reason = cut.reason
         except asyncio.CancelledError:

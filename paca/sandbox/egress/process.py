@@ -22,6 +22,7 @@ from paca.sandbox.egress import isolation, request_head
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.folders import GateFolder, list_folders
 from paca.sandbox.egress.gate import Gate
+from paca.sandbox.egress.repositories import Repositories
 
 logger = logging.getLogger(__name__)
 LOCK, CONTROL = "lock", "control"
@@ -93,7 +94,8 @@ class GateProcess:
             return
         if (replaced := self._gates.pop(folder.conversation_id, None)) is not None:
             replaced[1].close()
-        gate = Gate(folder.read_policy, Booking(folder.booked))
+        broker = Repositories(self._root, folder.conversation_id)
+        gate = Gate(folder.read_policy, Booking(folder.booked), broker=broker)
         server = await listen(folder.socket, gate.serve, limit=request_head.MAX_HEAD_BYTES)
         folder.socket.chmod(
             0o666

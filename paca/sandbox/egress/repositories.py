@@ -1,0 +1,47 @@
+"""The way from a gate to the broker of repositories, which serves the virtual host ``repositories.paca``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from uuid import UUID
+
+from paca.sandbox.egress.relay import Stream
+from paca.sandbox.egress.request_head import Request
+
+HOST, PORT = "repositories.paca", 80
+PREFIXES = (f"http://{HOST}/", f"http://{HOST}:{PORT}/")
+BROKER_SOCKET = "broker/serve"  # below the folder of the gates
+CONNECT_SECONDS = 5.0
+
+
+def is_for_them(request: Request) -> bool:
+    """Whether a request is one for the virtual host. TLS is none: the connection stays on this machine."""
+    return request.method in ("GET", "POST") and request.target.startswith(PREFIXES)
+
+
+class Repositories:
+    """The broker, as the gate of one conversation reaches it. ``root``: the folder of the gates."""
+
+    def __init__(self, root: Path, conversation_id: UUID) -> None:
+        self._socket = root / BROKER_SOCKET
+        self._conversation_id = conversation_id
+
+    async def connect(self) -> Stream:
+        """A connection to the broker. Raises ``OSError`` or ``TimeoutError``."""
+        folder = os.open(self._socket.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                path = f"/proc/self/fd/{folder}/{self._socket.name}"
+                return Stream(*await asyncio.open_unix_connection(path))
+        finally:
+            os.close(folder)
+
+    def head_for(self, request: Request) -> bytes:
+        """The request, behind a line that says whose it is: the sandbox cannot, the gate knows it by its socket."""
+        lines = [
+            str(self._conversation_id) + f"\n{request.method} {request.target} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in request.headers),
+        ]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
