@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -159,15 +160,18 @@ class _Handler(BaseHTTPRequestHandler):
         feeding.start()
         self._pass(process.stdout)
         feeding.join()
+        process.stdout.close()
         process.wait()
 
     def _feed(self, stdin: Any, headers: dict[str, str]) -> None:
         try:
             for piece in self._body(headers):
                 stdin.write(piece)
-            stdin.close()
         except OSError:
             pass
+        finally:
+            with contextlib.suppress(OSError):
+                stdin.close()
 
     def _body(self, headers: dict[str, str]) -> Any:
         if headers.get("transfer-encoding") == "chunked":

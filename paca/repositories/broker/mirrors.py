@@ -26,7 +26,7 @@ from paca.repositories.broker.upstream import ServerProblem, checked_address
 
 logger = logging.getLogger(__name__)
 FILL_SECONDS, UPDATE_SECONDS, ASK_SECONDS = 3600.0, 600.0, 60.0
-FRESH_SECONDS = 2.0
+HEAD_SECONDS = 60.0
 RETRY_SECONDS = 600.0
 LOCK_POLL_SECONDS = 0.1
 MAX_PACKS = 40
@@ -39,6 +39,7 @@ class Usage:
     """What this process knows of one mirror: since when it is fresh, when a fill may be tried again, how many read it."""
 
     fresh_at: float = float("-inf")
+    head_at: float = float("-inf")
     retry_at: float = 0.0
     readers: int = 0
     filling: asyncio.Task[None] | None = None
@@ -79,7 +80,7 @@ class Mirrors:
         path, usage = self.path(route.mirror), self.usage(route)
         asked_at = time.monotonic()
         async with self._locked(route.mirror) as lock:
-            if usage.fresh_at < asked_at - FRESH_SECONDS:
+            if usage.fresh_at < asked_at:  # an update that began later has all that there was
                 began_at = time.monotonic()
                 await self._fetch(route, path, lock, UPDATE_SECONDS)
                 usage.fresh_at = began_at
@@ -129,8 +130,10 @@ class Mirrors:
         return path
 
     async def _fetch(self, route: Route, path: Path, lock: int, seconds: float) -> None:
-        addresses = await checked_address(route)
-        refs = await self.ask_refs(route, "HEAD", addresses=addresses)
+        addresses, refs, usage = await checked_address(route), {}, self.usage(route)
+        if usage.head_at < time.monotonic() - HEAD_SECONDS:
+            refs = await self.ask_refs(route, "HEAD", addresses=addresses)
+            usage.head_at = time.monotonic()
         await self._git.run(
             *(f"--git-dir={path}", "fetch", "--quiet", "--prune", "--no-tags", "--force"),
             *("--no-write-fetch-head", "--no-auto-maintenance", "--", route.url, *REFS),

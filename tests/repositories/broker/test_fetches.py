@@ -15,6 +15,8 @@ import pytest
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.git_server import HEADER, TOKEN, GitServer
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[GitServer]:
@@ -24,7 +26,7 @@ def server(tmp_path: Path) -> Iterator[GitServer]:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, server: GitServer) -> AsyncIterator[BrokerWorld]:
+async def world(tmp_path: Path, server: GitServer, anyio_backend: str) -> AsyncIterator[BrokerWorld]:
     async with BrokerWorld(tmp_path / "w", server) as world:
         yield world
 
@@ -80,7 +82,6 @@ async def test_first_clone_begins_a_mirror_and_the_next_one_uses_it(world: Broke
 async def test_revoked_credential_closes_the_mirror(world: BrokerWorld) -> None:
     world.with_mirror()
     await world.mirrors.fill(world.route)
-    world.mirrors.usage(world.route).fresh_at = float("-inf")
     world.route = replace(world.route, header="Basic b3RoZXI=")
     code, output = await world.git("clone", world.url, "c")
     assert code != 0

@@ -1,0 +1,183 @@
+"""A push passes only while a grant for exactly this branch and commit exists."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paca.repositories.broker import pkt_line
+from paca.repositories.broker.pkt_line import Command, CommandList, ProtocolProblem
+from paca.repositories.broker.routes import Grant, push_problem
+from tests.repositories.broker.world import ZEROS, BrokerWorld
+from tests.support.git_server import GitServer
+
+pytestmark = pytest.mark.anyio
+A, B = "a" * 40, "b" * 40
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[GitServer]:
+    with GitServer(tmp_path / "server") as server:
+        server.create("app")
+        yield server
+
+
+@pytest.fixture
+async def world(
+    tmp_path: Path, server: GitServer, anyio_backend: str
+) -> AsyncIterator[BrokerWorld]:
+    async with BrokerWorld(tmp_path / "w", server) as world:
+        yield world
+
+
+async def push(world: BrokerWorld, clone: Path, *what: str) -> tuple[int, str]:
+    return await world.git("push", "origin", *what, cwd=clone)
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000], ids=["small", "above the buffer"])
+@pytest.mark.parametrize("option", [(), ("--depth=1",)], ids=["whole", "shallow"])
+async def test_granted_commit_is_pushed(
+    world: BrokerWorld, size: int, option: tuple[str, ...]
+) -> None:
+    clone = await world.clone(*option)
+    commit = await world.commit(clone, size=size)
+    world.grant("work", commit)
+    code, output = await push(world, clone, f"{commit}:refs/heads/work")
+    assert code == 0, output
+    assert world.server.refs("app")["refs/heads/work"] == commit
+
+
+async def test_push_without_a_grant_says_what_to_use(world: BrokerWorld) -> None:
+    clone = await world.clone()
+    await world.commit(clone)
+    code, output = await push(world, clone, "HEAD:refs/heads/work")
+    assert code != 0
+    assert "push_branch" in output
+    assert "refs/heads/work" not in world.server.refs("app")
+
+
+REFUSED: dict[str, tuple[Callable[[str], tuple[str, ...]], str]] = {
+    "another branch": (lambda c: (f"{c}:refs/heads/other",), "Nothing allows a push to other"),
+    "default branch": (lambda c: (f"{c}:refs/heads/main",), "is the default branch"),
+    "deletion": (lambda c: (":refs/heads/old",), "Branches are not deleted"),
+    "two branches": (lambda c: (f"{c}:refs/heads/work", f"{c}:refs/heads/w2"), "one branch at a"),
+    "tag": (lambda c: (f"{c}:refs/tags/v1",), "Only branches are pushed"),
+    "other commit": (lambda c: (f"{c}~1:refs/heads/work",), "is not the one that may be pushed"),
+    "notes": (lambda c: (f"{c}:refs/notes/commits",), "Only branches are pushed"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_push_beyond_the_grant_is_refused_in_words(world: BrokerWorld, name: str) -> None:
+    world.server.commit("app", {"o": b"o"}, branch="old")
+    clone = await world.clone()
+    commit = await world.commit(clone, size=2_000_000)
+    world.grant("work", commit)
+    before = world.server.refs("app")
+    what, words = REFUSED[name]
+    code, output = await push(world, clone, *what(commit))
+    assert code != 0
+    assert words in output
+    assert "remote: Paca refused this push" in output
+    assert world.server.refs("app") == before
+
+
+async def test_commit_made_after_the_approval_is_not_pushed(world: BrokerWorld) -> None:
+    clone = await world.clone()
+    world.grant("work", await world.commit(clone))
+    later = await world.commit(clone, "later.txt")
+    code, output = await push(world, clone, f"{later}:refs/heads/work")
+    assert code != 0
+    assert "is not the one that may be pushed" in output
+
+
+async def test_branch_that_moved_meanwhile_is_not_overwritten(world: BrokerWorld) -> None:
+    clone = await world.clone()
+    commit = await world.commit(clone)
+    world.grant("work", commit)
+    theirs = world.server.commit("app", {"t": b"t"}, branch="work")
+    code, output = await push(world, clone, f"+{commit}:refs/heads/work")
+    assert code != 0
+    assert "has changed on the server" in output
+    assert world.server.refs("app")["refs/heads/work"] == theirs
+
+
+async def test_default_branch_of_the_server_counts_whatever_is_stored(world: BrokerWorld) -> None:
+    world.route = replace(world.route, default_branch="trunk")
+    clone = await world.clone()
+    commit = await world.commit(clone)
+    world.grant("main", commit, old=world.server.refs("app")["refs/heads/main"])
+    code, output = await push(world, clone, f"{commit}:refs/heads/main")
+    assert code != 0
+    assert "is the default branch" in output
+
+
+async def test_default_branch_is_pushed_where_that_is_allowed(world: BrokerWorld) -> None:
+    world.route = replace(world.route, default_branch="main", allow_default_branch=True)
+    clone = await world.clone()
+    commit = await world.commit(clone)
+    world.grant("main", commit, old=world.server.refs("app")["refs/heads/main"])
+    code, output = await push(world, clone, f"{commit}:refs/heads/main")
+    assert code == 0, output
+    assert world.server.refs("app")["refs/heads/main"] == commit
+
+
+def listed(*commands: Command) -> CommandList:
+    return CommandList(b"", commands, frozenset())
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/master"])
+def test_first_branch_of_an_empty_repository_is_its_default(world: BrokerWorld, ref: str) -> None:
+    grant = Grant(world.conversation, world.repository, ref, ZEROS, A)
+    found = listed(Command(ZEROS, A, ref))
+    assert "default branch" in push_problem(found, [grant], world.route, "")
+
+
+async def read(data: bytes) -> CommandList:
+    reader = asyncio.StreamReader()
+    reader.feed_data(data)
+    reader.feed_eof()
+    return await pkt_line.read_commands(reader.readexactly)
+
+
+MALFORMED = {
+    "no number": b"zzzz",
+    "sign": b"-001",
+    "spaces": b"  10" + b"x" * 12,
+    "special line": b"0001",
+    "too short": b"0003",
+    "empty line": b"0004",
+    "too long": b"fff5" + b"x" * 65_521,
+    "cut off": b"0064" + f"{A} {B}".encode(),
+    "no end": pkt_line.line(f"{A} {B} refs/heads/x\0 report-status".encode()),
+    "no hash": pkt_line.line(b"g" * 40 + f" {B} refs/heads/x\0".encode()) + b"0000",
+    "mixed hashes": pkt_line.line(f"{A} {'b' * 64} refs/heads/x\0".encode()) + b"0000",
+    "space in the ref": pkt_line.line(f"{A} {B} refs/heads/x y\0".encode()) + b"0000",
+    "signed push": pkt_line.line(b"push-cert\0 report-status") + b"0000",
+    "second capabilities": pkt_line.line(f"{A} {B} refs/heads/x\0".encode())
+    + pkt_line.line(f"{A} {B} refs/heads/y\0".encode())
+    + b"0000",
+    "very many": b"".join(
+        pkt_line.line(f"{A} {B} refs/heads/{n:0900}".encode()) for n in range(100)
+    )
+    + b"0000",
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_malformed_list_of_commands_is_refused(name: str, anyio_backend: str) -> None:
+    with pytest.raises(ProtocolProblem):
+        await read(MALFORMED[name])
+
+
+async def test_list_of_commands_is_read(anyio_backend: str) -> None:
+    data = pkt_line.line(f"shallow {A}\n".encode())
+    data += pkt_line.line(f"{A} {B} refs/heads/x\0 report-status side-band-64k\n".encode())
+    found = await read(data + b"0000PACK")
+    assert found.commands == (Command(A, B, "refs/heads/x"),)
+    assert found.data == data + b"0000"
+    assert "side-band-64k" in found.capabilities
