@@ -1049,6 +1049,15 @@ class RepositoryCloned(Event):
     path: str = ""
 
 
+@event("agent.repository.unavailable")
+class RepositoryUnavailable(Event):
+    """The ``repository`` of this name was to be cloned before the first turn, and was not. ``problem``: why, in words."""
+
+    repository_id: str
+    repository: str
+    problem: str
+
+
 @event("agent.repository.pushed")
 class RepositoryPushed(Event):
     """``branch`` of the ``repository`` of this name was pushed, and is at ``commit`` now. ``url``: its page."""

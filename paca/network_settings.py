@@ -4,6 +4,9 @@ from paca import env
 
 __all__ = [
     "PACKAGE_CACHE_MIB",
+    "GIT_CA_FILE",
+    "GIT_MIRRORS_DAYS",
+    "GIT_MIRRORS_MIB",
     "PRIVATE_PACKAGE_SERVERS",
     "SANDBOX_NETWORK_MIB",
     "SANDBOX_NETWORK_REQUESTS",
@@ -32,4 +35,21 @@ SANDBOX_NETWORK_REQUESTS = env.integer(
     20_000,
     at_least=1,
     meaning="Connections that the sandbox of one conversation may make, refused ones included.",
+)
+GIT_CA_FILE = env.text(
+    "GIT_CA_FILE",
+    "",
+    meaning="A file with certificates that count for git servers, besides those of the system.",
+)
+GIT_MIRRORS_MIB = env.integer(
+    "GIT_MIRRORS_MIB",
+    8192,
+    at_least=0,
+    meaning="What the copies of repositories on a machine with workers may take together. 0: none are kept.",
+)
+GIT_MIRRORS_DAYS = env.integer(
+    "GIT_MIRRORS_DAYS",
+    14,
+    at_least=1,
+    meaning="The days without use after which the copy of a repository is removed.",
 )

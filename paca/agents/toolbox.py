@@ -10,10 +10,11 @@ from paca.engine.approvals.person_tools import ASK_TOOL, PLAN_TOOL, STEP_TOOL, p
 from paca.engine.helpers.requests import DEFAULT_HELPERS
 from paca.engine.teams import tools as team_tools
 from paca.engine.teams.tools import TeamAccess
-from paca.engine.tools import installed
+from paca.engine.tools import installed, repositories
 from paca.engine.tools.base import AnyTool
 from paca.engine.tools.installed import InstalledTools
 from paca.engine.tools.registry import Toolbox, workspace_tools
+from paca.engine.tools.repositories import RepositoryAccess
 from paca.projects.tools.all_tools import project_tools
 from paca.projects.tools.base import ProjectAccess
 
@@ -45,6 +46,7 @@ def make_toolbox(
     is_helper: bool = False,
     team: TeamAccess | None = None,
     team_role: str = "",
+    linked: RepositoryAccess | None = None,
 ) -> Toolbox:
     """The toolbox of an agent that reaches its project by ``access``, its memory by ``memory``, and has the skills of
     ``library``.
@@ -56,11 +58,13 @@ def make_toolbox(
     ``remembers`` that on the memory is off. ``helpers`` is how many helpers one call of ``delegate`` may start; 0
     switches it off. A helper ``is_helper``: it starts none, and asks people nothing but approvals. ``team_role`` is
     lead or teammate, for their tools, which reach the ``team``; empty for everybody else.
+    ``linked``: the way to the repositories of the agent; None if it has none, and so no tools for them.
 
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
     """
-    tools = (*_own_tools(access, library, memory, helpers, team), *installed_tools().tools)
+    own = _own_tools(access, library, memory, helpers, team, linked)
+    tools = (*own, *installed_tools().tools)
     if chosen is None and window is not None and window < SMALL_WINDOW:
         # guard: toolbox-fits-a-small-window
         chosen = ESSENTIAL
@@ -70,6 +74,8 @@ def make_toolbox(
         off.add(Remember.name)
     # They are not among those that somebody chooses: the setting for teams, or its flag, has switched them on.
     off = (off | team_tools.NAMES) - team_tools.names_for(team_role)
+    # guard: repository-tools-where-one-is-linked
+    off = off - repositories.NAMES if linked else off | repositories.NAMES
     # guard: helper-starts-no-helpers
     if is_helper:
         off.update(NOT_FOR_HELPERS)
@@ -84,6 +90,7 @@ def _own_tools(
     memory: MemoryAccess | None = None,
     helpers: int | None = None,
     team: TeamAccess | None = None,
+    linked: RepositoryAccess | None = None,
 ) -> tuple[AnyTool, ...]:
     """The tools that Paca itself has."""
     return (
@@ -94,6 +101,7 @@ def _own_tools(
         *skill_tools(library),
         Remember(memory),
         *team_tools.team_tools(team),
+        *repositories.repository_tools(linked),
     )
 
 

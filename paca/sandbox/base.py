@@ -83,6 +83,9 @@ class SandboxSpec:
     its network gate, which a new sandbox gets; None without a network. ``image``: that of a new container; empty for the
     default. Bubblewrap has none. ``cache_of``: the project whose package cache
     it shares; None without one. ``cache``: the folder of that. ``variables``: what its commands get besides.
+    its network gate, which a new sandbox gets; None without a network. ``variables``: what its commands get besides.
+    ``image``: that of a new container; empty for the default. Bubblewrap has none.
+    ``repositories``: the addresses of linked repositories, each with the one at which its sandbox reaches it.
     """
 
     conversation_id: UUID
@@ -101,18 +104,27 @@ class SandboxSpec:
     image: str = ""
     cache_of: UUID | None = None
     cache: Path | None = None
+    repositories: tuple[tuple[str, str], ...] = ()
     # Neither shown nor compared: a sandbox of the warm pool fits whatever they are.
     variables: CommandVariables = field(default_factory=CommandVariables, repr=False, compare=False)
 
     @property
     def environment(self) -> dict[str, str]:
-        """The Git author of commands. It is sent with each command: the name may change while a sandbox lives."""
-        return {
+        """The Git author of commands, and where git finds repositories. It is sent with each command: both may change
+        while a sandbox lives."""
+        found = {
             "GIT_AUTHOR_NAME": self.git_name,
             "GIT_AUTHOR_EMAIL": self.git_email,
             "GIT_COMMITTER_NAME": self.git_name,
             "GIT_COMMITTER_EMAIL": self.git_email,
         }
+        if self.repositories:
+            # Files of LFS are not served: a checkout keeps their pointers in place of failing.
+            found |= {"GIT_CONFIG_COUNT": str(len(self.repositories)), "GIT_LFS_SKIP_SMUDGE": "1"}
+        for number, (url, inside) in enumerate(self.repositories):
+            found[f"GIT_CONFIG_KEY_{number}"] = f"url.{inside}.insteadOf"
+            found[f"GIT_CONFIG_VALUE_{number}"] = url
+        return found
 
 
 @dataclass(frozen=True, slots=True)

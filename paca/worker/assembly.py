@@ -17,7 +17,7 @@ from paca.agents import network, plugin_reading, prompts, sandbox_limits
 from paca.agents.models import Agent
 from paca.agents.services import variables
 from paca.agents.toolbox import installed_tools
-from paca.common.network_policy import CLOSED, Network
+from paca.common.network_policy import CLOSED, EgressPolicy, Network
 from paca.common.prepared_queries import Parameter, Select
 from paca.common.secret_removal import SecretMask
 from paca.conversations import budgets, event_log, memory_lists, sandbox_queries
@@ -33,6 +33,8 @@ from paca.engine.request_size import known_window
 from paca.engine.turn import AgentProfile
 from paca.events import Event
 from paca.projects.models import MemoryPolicy, Project
+from paca.repositories import routing
+from paca.repositories.models import Repository
 from paca.sandbox.base import CommandVariables, SandboxSpec
 from paca.worker import model_profiles, turn_models
 from paca.worker.agent_model import AgentModels
@@ -75,6 +77,7 @@ class AssembledTurn:
     turn_started_at: datetime
     sandbox: SandboxSpec
     sandbox_boot_id: str
+    repositories: Sequence[Repository] = ()  # those that the agent may use
     skills: tuple[SkillSummary, ...] = ()
     tools: Sequence[str] | None = None  # those that are switched on; None for all
     is_traced: bool = False
@@ -194,7 +197,12 @@ def assemble_turn(
     if conversation.parent_id is not None:
         sandbox = sandbox_queries.of_conversation(conversation.parent_id).first()
     given = variables.for_commands(agent.pk, rows.project.pk)
-    spec = _sandbox_spec(conversation, agent, rows.project, sandbox)
+    repositories = routing.of_agent(agent.pk, conversation.project_id)
+    spec = _with_repositories(
+        _sandbox_spec(conversation, agent, rows.project, sandbox),
+        repositories,
+        network.policy_of(agent, rows.project),
+    )
     spec = replace(spec, variables=CommandVariables(given.values, given.secrets))
     plugins = plugin_reading.contents_of(agent.pk)
     plugin_reading.apply_settings(agent, plugins)
@@ -213,6 +221,7 @@ def assemble_turn(
         sandbox_boot_id=sandbox.boot_id
         if sandbox and sandbox.state in LIVING_SANDBOX_STATES
         else "",
+        repositories=repositories,
         skills=skills,
         tools=agent.tools,
         read_only=conversation.reads_only,
@@ -331,3 +340,12 @@ def _sandbox_spec(
         image=agent.sandbox_image or project.sandbox_image,
         cache_of=project.pk if project.package_cache else None,
     )
+
+
+def _with_repositories(
+    spec: SandboxSpec, repositories: Sequence[Repository], policy: EgressPolicy
+) -> SandboxSpec:
+    """The sandbox with the way to repositories. It has a gate for them also without a network."""
+    if not repositories:
+        return spec
+    return replace(spec, repositories=routing.addresses(repositories), egress=policy)

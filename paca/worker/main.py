@@ -34,6 +34,8 @@ from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.file_requests import FileServer
 from paca.worker.memory_reviewer import MemoryReviewer
 from paca.worker.sandboxes import availability, cache_keeper, sweeper
+from paca.worker.repository_access import RepositoryBroker
+from paca.worker.sandboxes import availability, sweeper
 from paca.worker.sandboxes.network_gates import GateKeeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
@@ -77,7 +79,10 @@ class Worker:
         self._titles = TitleWriter(self._database)
         self._memory_reviewer = MemoryReviewer(self._database)
         after_answers = (self._titles.begin, self._memory_reviewer.begin)
-        self._resources = WorkerResources(self._database, sandbox_manager, warm_pool, after_answers)
+        self._broker = RepositoryBroker(sandbox_manager.gates, self._database)
+        self._resources = WorkerResources(
+            self._database, sandbox_manager, warm_pool, after_answers, broker=self._broker
+        )
         self.last_sweep_at = clock.monotonic()
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
@@ -147,6 +152,7 @@ class Worker:
                         self._draining,
                     )
                 ),
+                group.create_task(self._broker.answer_repeatedly(self._draining)),
                 group.create_task(self._warm_models()),
                 group.create_task(
                     checkpoints.checkpoint_repeatedly(self._database, self._has_worked)

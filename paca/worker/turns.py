@@ -41,6 +41,7 @@ from paca.worker.after_turn import AnsweredTurn
 from paca.worker.agent_tasks import read_open_tasks
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
 from paca.worker.background_monitor import BackgroundMonitor
+from paca.worker.clones_at_start import clone_at_start
 from paca.worker.control_protocol import (
     EFFECTS,
     RELEASE,
@@ -58,6 +59,7 @@ from paca.worker.full_output_store import FullOutputStore
 from paca.worker.mcp_access import RunMcpServers, refresh_tools
 from paca.worker.memory_access import RunMemoryAccess
 from paca.worker.project_access import RunProjectAccess
+from paca.worker.repository_access import RepositoryBroker, RunRepositoryAccess
 from paca.worker.run_log import HistoryCache, RunLog
 from paca.worker.run_traces import RunTraces
 from paca.worker.sandboxes.run_sandbox import RunSandbox
@@ -80,6 +82,7 @@ class WorkerResources:
     after_answers: Sequence[Callable[[AnsweredTurn], None]] = ()
     history_cache: HistoryCache = field(default_factory=HistoryCache)
     mcp_servers: Callable[[UUID, Database], McpServers] = RunMcpServers
+    broker: RepositoryBroker | None = None
 
 
 class ConversationRun:
@@ -96,13 +99,13 @@ class ConversationRun:
         self._lend_slot = lend_slot
         self._claimed = claimed
         self._resources = resources
-        self._project_access = RunProjectAccess(
-            claimed.lease, claimed.rows.agent.pk, resources.database
-        )
-        self._skill_access = RunSkillAccess(claimed.rows.agent.pk, resources.database)
-        self._mcp_servers = resources.mcp_servers(claimed.rows.agent.pk, resources.database)
-        self._memory_access = RunMemoryAccess(
-            claimed.lease, claimed.rows.agent.pk, self._project_access
+        lease, database, agent_id = claimed.lease, resources.database, claimed.rows.agent.pk
+        self._project_access = RunProjectAccess(lease, agent_id, database)
+        self._skill_access = RunSkillAccess(agent_id, database)
+        self._mcp_servers = resources.mcp_servers(agent_id, database)
+        self._memory_access = RunMemoryAccess(lease, agent_id, self._project_access)
+        self._repositories = RunRepositoryAccess(
+            claimed.rows.conversation, resources.broker, database
         )
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
         self._traces = RunTraces(
@@ -211,6 +214,7 @@ class ConversationRun:
         monitor = BackgroundMonitor(log, sandbox, database)
         monitor.start()
         try:
+            await clone_at_start(turn, self._repositories, log, sandbox, database)
             while await self._run_turn(turn, log, sandbox, servers):
                 turn = await database.call(assemble_next_turn, self.lease, log.cached_history)
             await log.catch_up()
@@ -257,6 +261,7 @@ class ConversationRun:
                     team=team,
                     team_role=turn.team_role,
                     of_servers=servers.tools(),
+                    linked=self._repositories if turn.repositories else None,
                 )
 
             active = self._active_turn = ActiveTurn(

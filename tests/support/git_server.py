@@ -155,7 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         feeding = threading.Thread(target=self._feed, args=(process.stdin, headers))
         feeding.start()
         self._pass(process.stdout)
@@ -203,6 +204,3 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(piece)
         except OSError:
             output.close()
-
-
-

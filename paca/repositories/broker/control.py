@@ -73,7 +73,9 @@ class Control:
         """The pushes that are allowed now."""
         wanted = conversation_id, repository_id
         # guard: broker-grants-of-this-conversation
-        return [each for each in self._grants if (each.conversation_id, each.repository_id) == wanted]
+        return [
+            each for each in self._grants if (each.conversation_id, each.repository_id) == wanted
+        ]
 
     async def route(self, conversation_id: UUID, repository_id: UUID) -> Route:
         """The way to a repository, as a worker says it; kept for a few seconds. Raises ``Refused``."""

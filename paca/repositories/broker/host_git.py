@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from paca.repositories.broker.routes import Route
@@ -166,10 +166,8 @@ class HostGit:
 def kill(process: asyncio.subprocess.Process) -> None:
     """End a command with all that it started, if it still runs."""
     if process.returncode is None:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def size_of(folder: Path) -> int:
@@ -177,8 +175,6 @@ def size_of(folder: Path) -> int:
     total = 0
     for path, _, names in os.walk(folder):
         for name in names:
-            try:
-                total += os.lstat(os.path.join(path, name)).st_size
-            except OSError:
-                continue
+            with suppress(OSError):
+                total += (Path(path) / name).lstat().st_size
     return total

@@ -102,7 +102,9 @@ class Mirrors:
             await self.fill(route)
         except (GitFailed, ServerProblem, OSError, TimeoutError) as error:
             usage.retry_at = time.monotonic() + RETRY_SECONDS
-            logger.warning("mirror not filled", extra={"mirror": route.mirror, "reason": str(error)})
+            logger.warning(
+                "mirror not filled", extra={"mirror": route.mirror, "reason": str(error)}
+            )
 
     async def fill(self, route: Route) -> Path:
         """Make the mirror, unless it is there. Raises as ``update`` does; nothing is left then."""
@@ -121,8 +123,7 @@ class Mirrors:
                 # guard: mirror-size-is-bounded
                 if size > self._max_bytes:
                     raise GitFailed("the repository is larger than all mirrors may be")
-                # guard: mirror-appears-whole
-                unfinished.rename(path)
+                    unfinished.rename(path)
             finally:
                 await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
             self.usage(route).fresh_at = time.monotonic()
@@ -191,8 +192,7 @@ class Mirrors:
                 self.root / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
             try:
-                # guard: mirror-is-filled-by-one
-                while not _try_lock(descriptor):
+                while not _try_lock(descriptor):  # noqa: ASYNC110 - another process holds it
                     await asyncio.sleep(LOCK_POLL_SECONDS)
                 yield descriptor
             finally:

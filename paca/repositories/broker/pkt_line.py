@@ -80,7 +80,9 @@ async def read_commands(read: ReadExactly) -> CommandList:
         data += raw
         # guard: broker-bounded-command-list
         if len(data) > MAX_COMMANDS_BYTES:
-            raise ProtocolProblem("The list of what to push is too long. Push one branch at a time.")
+            raise ProtocolProblem(
+                "The list of what to push is too long. Push one branch at a time."
+            )
         if text is None:
             return CommandList(data, tuple(commands), capabilities)
         if not commands and SHALLOW.match(text.removesuffix(b"\n")):
@@ -98,7 +100,9 @@ def _command(text: bytes) -> Command:
     # A signed push and other forms begin with a word.
     if found is None or len(found[1]) != len(found[2]):
         raise ProtocolProblem("A line of the push is not valid.")
-    return Command(found[1].decode(), found[2].decode(), found[3].decode("utf-8", "surrogateescape"))
+    return Command(
+        found[1].decode(), found[2].decode(), found[3].decode("utf-8", "surrogateescape")
+    )
 
 
 def refusal_report(found: CommandList, reason: str, words: str) -> bytes:

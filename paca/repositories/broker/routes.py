@@ -99,7 +99,9 @@ def push_problem(found: CommandList, grants: list[Grant], route: Route, head: st
 
 
 def _defaults(route: Route, head: str) -> set[str]:
-    if not head and not route.default_branch:  # an empty repository: the first branch becomes the default
+    if (
+        not head and not route.default_branch
+    ):  # an empty repository: the first branch becomes the default
         return {"refs/heads/main", "refs/heads/master"}
     stored = f"refs/heads/{route.default_branch}" if route.default_branch else ""
     return {ref for ref in (head, stored) if ref}

@@ -76,10 +76,12 @@ class BrokerClient:
 
     async def answer(self, find_route: FindRoute) -> None:
         """Answer the questions of the process until it ends. Raises ``OSError`` if there is none."""
-        async with self._connected({"do": "answer"}) as (reader, writer):
-            async with asyncio.TaskGroup() as group:
-                while (question := await control.receive(reader)) is not None:
-                    group.create_task(_answer(question, find_route, writer))
+        async with (
+            self._connected({"do": "answer"}) as (reader, writer),
+            asyncio.TaskGroup() as group,
+        ):
+            while (question := await control.receive(reader)) is not None:
+                group.create_task(_answer(question, find_route, writer))
 
     @asynccontextmanager
     async def grant(self, grant: Grant) -> AsyncIterator[None]:

@@ -35,7 +35,9 @@ ADVERTISEMENT = re.compile(rf"info/refs\?service=({FETCH}|{PUSH})\Z")
 LFS = re.compile(r"info/lfs(/|\Z)")
 PROTOCOL = re.compile(r"version=[0-2]\Z")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-NOT_SMART = "Only git's smart protocol works here. Use git clone, git fetch, and the tool push_branch."
+NOT_SMART = (
+    "Only git's smart protocol works here. Use git clone, git fetch, and the tool push_branch."
+)
 NO_LFS = "Files of Git LFS are not fetched or pushed from here. Work with the pointers, or ask a person for the files."
 NO_PUSH = f"Nothing allows a push now. {HOW_TO_PUSH}"
 
@@ -88,7 +90,13 @@ class Broker:
         self.open += 1
         try:
             await self._serve(reader, writer)
-        except (OSError, TimeoutError, BrokenBody, ValueError, asyncio.IncompleteReadError) as error:
+        except (
+            OSError,
+            TimeoutError,
+            BrokenBody,
+            ValueError,
+            asyncio.IncompleteReadError,
+        ) as error:
             logger.info("connection ended", extra={"reason": repr(error)})
         finally:
             self.open -= 1
@@ -119,7 +127,9 @@ class Broker:
             if len(self._sources) > MAX_SOURCES:
                 self._sources.clear()
             self._sources[key] = self._mirrors.is_ready(route)
-        path = await self._mirror(route, update=found.advertises) if self._sources.get(key) else None
+        path = (
+            await self._mirror(route, update=found.advertises) if self._sources.get(key) else None
+        )
         if path is None:
             self._sources.pop(key, None)
             await self._pass_on(found, route, writer, _fetch_body(found, writer))
@@ -223,8 +233,9 @@ class Broker:
         try:
             found = await self._mirrors.ask_refs(route, "HEAD")
         except (GitFailed, TimeoutError):
-            # guard: broker-unknown-default-branch-refuses
-            raise Refused("The server does not say which branch is its default. Try again later.") from None
+            raise Refused(
+                "The server does not say which branch is its default. Try again later."
+            ) from None
         head = found.get("ref:HEAD", "")
         if not head and not route.default_branch and found:
             raise Refused("The default branch of the repository is not known. A person can set it.")
@@ -282,7 +293,9 @@ async def _talk(
     process: asyncio.subprocess.Process, found: GitRequest, writer: asyncio.StreamWriter
 ) -> None:
     """Give the process the request, and the client what it answers."""
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     body = _fetch_body(found, writer)
     feeding = asyncio.create_task(_feed(process.stdin, body, found))
     silencing = asyncio.create_task(process.stderr.read())

@@ -173,7 +173,6 @@ def answer_problem(route: Route, answer: Answer, wanted_type: str) -> str:
     """Why an answer is none for git, as a sentence with the next step; empty if it is one."""
     host = route.server[0]
     if answer.status in (301, 302, 303, 307, 308):
-        # guard: broker-redirects-are-not-followed
         return f"{host} says that the repository is at {_place(answer)} now. A person can change its address."
     if answer.status in (401, 403):
         return f"{host} refuses the credentials of {route.name}. A person must renew them, or their rights."
@@ -196,4 +195,3 @@ def _place(answer: Answer) -> str:
         place = ""
     place = place.partition("/info/refs")[0]
     return "".join(c for c in place if c.isascii() and c.isprintable())[:200] or "another place"
-

@@ -26,7 +26,9 @@ def server(tmp_path: Path) -> Iterator[GitServer]:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, server: GitServer, anyio_backend: str) -> AsyncIterator[BrokerWorld]:
+async def world(
+    tmp_path: Path, server: GitServer, anyio_backend: str
+) -> AsyncIterator[BrokerWorld]:
     async with BrokerWorld(tmp_path / "w", server) as world:
         yield world
 
@@ -58,7 +60,9 @@ async def test_git_clones_in_part(world: BrokerWorld, option: str, mirrored: boo
 
 
 async def test_credential_never_reaches_the_sandbox(world: BrokerWorld) -> None:
-    code, output = await world.git("-c", "http.extraHeader=Authorization: Basic bm9ib2R5", "clone", world.url, "c")
+    code, output = await world.git(
+        "-c", "http.extraHeader=Authorization: Basic bm9ib2R5", "clone", world.url, "c"
+    )
     assert code == 0
     assert {headers.get("authorization") for _, _, headers in world.server.requests} == {HEADER}
     found = [p for p in (world.folder / "c").rglob("*") if p.is_file()]
@@ -101,7 +105,11 @@ async def test_redirect_to_another_host_gets_no_credential(
 
 
 CASES = {
-    "another repository": ("GET", "{other}/info/refs?service=git-upload-pack", "is not one of yours"),
+    "another repository": (
+        "GET",
+        "{other}/info/refs?service=git-upload-pack",
+        "is not one of yours",
+    ),
     "no id": ("GET", "app/info/refs?service=git-upload-pack", "No repository is linked"),
     "dumb": ("GET", "{own}/info/refs", "Only git's smart protocol"),
     "object": ("GET", "{own}/objects/info/packs", "Only git's smart protocol"),
@@ -161,9 +169,7 @@ LS_REFS = b"0014command=ls-refs\n0001001bref-prefix refs/heads/\n0000"
 
 @pytest.mark.parametrize("mirrored", [False, True], ids=["server", "mirror"])
 @pytest.mark.parametrize("form", ["length", "chunks", "gzip", "expect"])
-async def test_bodies_are_read_in_every_form(
-    world: BrokerWorld, form: str, mirrored: bool
-) -> None:
+async def test_bodies_are_read_in_every_form(world: BrokerWorld, form: str, mirrored: bool) -> None:
     if mirrored:
         world.with_mirror()
         await world.mirrors.fill(world.route)

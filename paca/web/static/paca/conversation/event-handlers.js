@@ -410,6 +410,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.mcp.unavailable": addNote,
   "agent.mcp.available": addNote,
   "agent.repository.cloned": addNote,
+  "agent.repository.unavailable": addNote,
   "agent.repository.pushed": addNote,
   "agent.pull_request.opened": addNote,
   "agent.pull_request.changed": addNote,

@@ -205,6 +205,9 @@ const NOTES = new Map(Object.entries({
   "agent.repository.cloned": ({ repository, branch }) => ({
     look: "slim", icon: "git-branch", fact: `Cloned ${repository} at ${branch}`,
   }),
+  "agent.repository.unavailable": ({ repository, problem }) => ({
+    look: "slim", icon: "git-branch", fact: `Could not clone ${repository}`, why: problem,
+  }),
   "agent.repository.pushed": ({ repository, branch, commit }) => ({
     look: "slim", icon: "git-branch", fact: `Pushed ${branch} of ${repository} at ${(commit ?? "").slice(0, 10)}`,
   }),

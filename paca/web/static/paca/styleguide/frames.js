@@ -90,6 +90,7 @@ export const OTHER_ROWS = framesOf([
   ["mcp.unavailable", { server: "web", error: "it answers HTTP 503" }],
   ["mcp.available", { server: "web" }],
   ["repository.cloned", { repository_id: "r1", repository: "shop", branch: "main", commit: "4f1c2d9e8b7a", path: "/workspace/shop" }],
+  ["repository.unavailable", { repository_id: "r2", repository: "docs", problem: "git.example.org does not answer." }],
   ["repository.pushed", { repository_id: "r1", repository: "shop", branch: "fix-totals", commit: "9b8a7c6d5e4f" }],
   ["pull_request.opened", { repository_id: "r1", repository: "shop", branch: "fix-totals", base: "main", number: 7, url: "https://git.example.org/team/shop/pulls/7", title: "Fix totals" }],
   ["pull_request.changed", { repository_id: "r1", repository: "shop", branch: "fix-totals", number: 7, url: "https://git.example.org/team/shop/pulls/7", state: "merged", by: ADA.name }],

@@ -1,0 +1,293 @@
+"""The tools with which an agent clones repositories of its project and pushes to them. They never see a credential."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import Field
+
+from paca import events
+from paca.common.errors import PacaError
+from paca.engine.tools import repository_commands as commands
+from paca.engine.tools.base import (
+    AnyTool,
+    ArgumentsT,
+    Effect,
+    Tool,
+    ToolArguments,
+    ToolContext,
+    ToolOutput,
+)
+from paca.engine.tools.formatting import to_one_line
+
+# Git reads other names in other ways, and a dash begins an option.
+BRANCH = r"^(?!.*(\.\.|@\{|//|\.lock(/|$)|/\.|\.$|/$))[A-Za-z0-9_][A-Za-z0-9_./+#=@-]{0,199}$"
+COMMIT = r"^([0-9a-f]{40}|[0-9a-f]{64})$"
+NAME = r"^[a-z0-9][a-z0-9._-]{0,59}$"
+CLONE_SECONDS, PUSH_SECONDS = 1800.0, 600.0
+
+
+class RepositoryRefused(PacaError):
+    """The repository cannot be used like that."""
+
+    code = "repository_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedRepository:
+    """A repository that the agent may use. ``inside``: its address in the sandbox. ``problem``: why it did not work."""
+
+    id: str
+    name: str
+    url: str
+    inside: str
+    default_branch: str = ""
+    allow_default_branch: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteState:
+    """What the server has now: the commit of a branch (empty if it has none), and its default branch."""
+
+    commit: str
+    default_branch: str
+
+
+class RepositoryAccess(Protocol):
+    """The way of one conversation to the repositories of its agent."""
+
+    async def list_linked(self) -> list[LinkedRepository]:
+        """The repositories that the agent may use, by name."""
+        ...
+
+    async def find(self, name: str) -> LinkedRepository:
+        """The repository of this name, once it can be reached. Raises ``RepositoryRefused``."""
+        ...
+
+    async def remote_state(self, repository: LinkedRepository, branch: str) -> RemoteState:
+        """What the server of a repository has. Raises ``RepositoryRefused`` if it cannot be asked."""
+        ...
+
+    def allow_push(
+        self, repository: LinkedRepository, branch: str, *, old: str, new: str
+    ) -> AbstractAsyncContextManager[None]:
+        """Allow one push of the commit ``new`` to a branch that is at ``old`` now, while the context lasts."""
+        ...
+
+
+class RepositoryTool(Tool[ArgumentsT]):
+    """Base of the tools for linked repositories."""
+
+    def __init__(self, access: RepositoryAccess | None = None) -> None:
+        """A tool without ``access`` can be described and not used."""
+        self._access = access
+
+    @property
+    def connected(self) -> RepositoryAccess:
+        """The access to the repositories."""
+        assert self._access is not None, f"{self.name} is not connected to repositories"
+        return self._access
+
+    def subject(self, arguments: ArgumentsT) -> str:
+        facts = arguments.model_dump()
+        named = (facts.get("name") or facts.get("repository"), facts.get("branch"))
+        return to_one_line(" ".join(str(each) for each in named if each))
+
+
+class ListRepositories(RepositoryTool["ListRepositories.Arguments"]):
+    """List the git repositories of the project that you can clone."""
+
+    name = "list_repositories"
+    effect = Effect.READ_ONLY
+    uses_workspace = False
+
+    class Arguments(ToolArguments):
+        pass
+
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        found = await self.connected.list_linked()
+        if not found:
+            return ToolOutput(
+                "No repository is linked. A person can link one in the project's settings."
+            )
+        return ToolOutput("\n".join(_line(each) for each in found))
+
+
+def _line(repository: LinkedRepository) -> str:
+    default = f", default branch {repository.default_branch}" if repository.default_branch else ""
+    problem = (
+        f" (last contact failed: {to_one_line(repository.problem)})" if repository.problem else ""
+    )
+    return f"{repository.name}: {repository.url}{default}{problem}"
+
+
+class CloneRepository(RepositoryTool["CloneRepository.Arguments"]):
+    """Clone a repository of the project into a folder of its name.
+
+    git fetch and git pull work there as usual; push with push_branch.
+    """
+
+    name = "clone_repository"
+    effect = Effect.IDEMPOTENT
+    timeout_seconds = CLONE_SECONDS
+    reattachable = True
+
+    class Arguments(ToolArguments):
+        name: str = Field(pattern=NAME, description="As list_repositories gives it.")
+        branch: str = Field(default="", pattern=f"^$|{BRANCH}")
+        depth: int = Field(default=0, ge=0, le=100_000, description="Newest commits only; 0: all.")
+
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        try:
+            repository = await self.connected.find(arguments.name)
+        except RepositoryRefused as error:
+            return ToolOutput(error.detail, failed=True, cause="refused")
+        wanted = commands.Clone(
+            repository.name,
+            repository.url,
+            repository.inside,
+            branch=arguments.branch,
+            depth=arguments.depth,
+        )
+        return await clone(wanted, repository.id, context)
+
+
+async def clone(
+    wanted: commands.Clone,
+    repository_id: str,
+    context: ToolContext,
+    *,
+    tells_again: bool = False,
+) -> ToolOutput:
+    """Clone a repository, or find that it is cloned; the event tells where it is. Raises what workspaces raise.
+
+    ``tells_again``: the event comes also for a clone that was there.
+    """
+    workspace = await context.workspace()
+    outcome = await workspace.run(
+        commands.clone_command(wanted, context.call_id, CLONE_SECONDS), context.on_output
+    )
+    found = commands.read_clone(outcome)
+    if found is None:
+        return ToolOutput(
+            commands.clone_problem(outcome, wanted),
+            failed=True,
+            exit_code=outcome.exit_code,
+            cause=outcome.cause,
+        )
+    event = events.RepositoryCloned(
+        repository_id=repository_id,
+        repository=wanted.name,
+        branch=found.branch,
+        commit=found.commit,
+        path=f"/workspace/{wanted.name}",
+    )
+    text = commands.describe_clone(wanted, found)
+    return ToolOutput(
+        text, exit_code=0, events=(event,) if tells_again or not found.was_there else ()
+    )
+
+
+class PushBranch(RepositoryTool["PushBranch.Arguments"]):
+    """Push one commit of a cloned repository to a branch on its server.
+
+    Exactly this commit is pushed. Never the default branch; no force. Nothing else can push.
+    """
+
+    name = "push_branch"
+    effect = Effect.IDEMPOTENT
+    timeout_seconds = PUSH_SECONDS
+
+    class Arguments(ToolArguments):
+        repository: str = Field(pattern=NAME)
+        branch: str = Field(pattern=BRANCH, description="Of the server.")
+        commit: str = Field(pattern=COMMIT, description="Full hash, from git rev-parse HEAD.")
+
+    def subject(self, arguments: Arguments) -> str:
+        where = f"{arguments.repository} {arguments.branch}"
+        return to_one_line(f"{where} at {arguments.commit[:12]}")
+
+    @property
+    def safe(self) -> bool:
+        """It leaves the sandbox."""
+        # guard: push-asks-as-unsafe-calls-do
+        return False
+
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        try:
+            repository = await self.connected.find(arguments.repository)
+            return await self._push(repository, arguments, context)
+        except RepositoryRefused as error:
+            return ToolOutput(error.detail, failed=True, cause="refused")
+
+    async def _push(
+        self, repository: LinkedRepository, arguments: Arguments, context: ToolContext
+    ) -> ToolOutput:
+        state = await self.connected.remote_state(repository, arguments.branch)
+        if state.commit == arguments.commit:  # by an earlier run of this call, or by anybody
+            return _pushed(repository, arguments, "It was there already.")
+        _refuse_default(repository, arguments.branch, state)
+        workspace = await context.workspace()
+        wanted = commands.Push(
+            repository.name,
+            repository.inside,
+            branch=arguments.branch,
+            commit=arguments.commit,
+            old=state.commit,
+        )
+        checked = await workspace.run(commands.check_command(wanted, context.call_id))
+        if problem := commands.check_problem(checked, wanted):
+            return ToolOutput(problem, failed=True, cause="refused")
+        old = state.commit or "0" * len(arguments.commit)
+        async with self.connected.allow_push(
+            repository, arguments.branch, old=old, new=arguments.commit
+        ):
+            outcome = await workspace.run(
+                commands.push_command(wanted, context.call_id, PUSH_SECONDS), context.on_output
+            )
+        after = await self.connected.remote_state(repository, arguments.branch)
+        # What the sandbox says counts for nothing: the server tells whether it has the commit.
+        if after.commit == arguments.commit:
+            return _pushed(repository, arguments, "")
+        return ToolOutput(
+            commands.push_problem(outcome),
+            failed=True,
+            exit_code=outcome.exit_code,
+            cause=outcome.cause,
+        )
+
+
+def _refuse_default(repository: LinkedRepository, branch: str, state: RemoteState) -> None:
+    """Raises ``RepositoryRefused`` for a push to the default branch, unless the repository allows it."""
+    defaults = {repository.default_branch, state.default_branch} - {""} or {"main", "master"}
+    # guard: push-never-to-the-default-branch
+    if branch in defaults and not repository.allow_default_branch:
+        raise RepositoryRefused(
+            f"{branch} is the default branch of {repository.name}, to which agents do not push. Push another branch"
+            " and open a pull request."
+        )
+
+
+def _pushed(
+    repository: LinkedRepository, arguments: PushBranch.Arguments, remark: str
+) -> ToolOutput:
+    event = events.RepositoryPushed(
+        repository_id=repository.id,
+        repository=repository.name,
+        branch=arguments.branch,
+        commit=arguments.commit,
+    )
+    said = f"{arguments.branch} of {repository.name} is at {arguments.commit[:12]} now. {remark}"
+    return ToolOutput(said.strip(), exit_code=0, events=(event,))
+
+
+TOOLS: tuple[type[RepositoryTool[Any]], ...] = (ListRepositories, CloneRepository, PushBranch)
+NAMES = frozenset(tool.name for tool in TOOLS)
+
+
+def repository_tools(access: RepositoryAccess | None = None) -> tuple[AnyTool, ...]:
+    """New instances of the tools for repositories; without ``access`` they can be described only."""
+    return tuple(tool(access) for tool in TOOLS)

@@ -1,0 +1,161 @@
+"""An agent clones a repository of its project, works, and pushes a branch; credentials stay outside of its sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paca.agents import encryption
+from paca.conversations.models import Conversation, ConversationBranch, Event
+from paca.projects.models import Project
+from paca.repositories.models import GitConnection, Repository
+from paca.sandbox.manager import DockerAddress
+from tests.sandbox.egress.test_gates import pid_of
+from tests.support import docker_backend
+from tests.support.flow import Flow
+from tests.support.git_server import HEADER, TOKEN, GitServer, git
+from tests.support.model_script import calls, says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+@pytest.fixture(params=["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)])
+def flow(
+    transactional_db: None, tmp_path_factory: pytest.TempPathFactory, request: Any
+) -> Iterator[Flow]:
+    if request.param == "docker":
+        docker_backend.skip_without()
+    address = DockerAddress(image=docker_backend.IMAGE)
+    with Flow(tmp_path_factory.mktemp("data"), sandbox=request.param, docker=address) as found:
+        yield found
+    manager = found.sandboxes()
+    for conversation_id in Conversation.objects.values_list("pk", flat=True):
+        asyncio.run(manager.remove(conversation_id))
+    for root in (manager.gates.root, manager.gates.root / "broker"):
+        if (root / "lock").exists() and (pid := pid_of(root)):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def server(tmp_path: Path, settings: Any) -> Iterator[GitServer]:
+    with GitServer(tmp_path / "server") as server:
+        settings.PRIVATE_GIT_SERVERS = [f"127.0.0.1:{server.port}"]
+        server.create("shop")
+        yield server
+
+
+def link(project: Project, server: GitServer, name: str = "shop", **fields: Any) -> Repository:
+    connection, _ = GitConnection.objects.get_or_create(
+        project=project,
+        name="git",
+        defaults={
+            "kind": "git",
+            "base_url": server.address,
+            "auth": "basic",
+            "username": "git",
+            "encrypted_secret": encryption.encrypt(TOKEN),
+        },
+    )
+    return Repository.objects.create(
+        project=project,
+        connection=connection,
+        name=name,
+        url=server.url(name),
+        default_branch="main",
+        **fields,
+    )
+
+
+WORK = (
+    "cd shop && git checkout -q -b totals && echo 1 > totals.txt && git add . && git commit -qm Totals"
+    " && git rev-parse HEAD"
+)
+
+
+def test_an_agent_clones_works_and_pushes(flow: Flow, server: GitServer) -> None:
+    link(flow.world.project, server)
+    found = flow.ask("Begin", [calls(clone_repository={"name": "shop"}), calls(bash=WORK), says("ok")])
+    assert "shop is cloned: /workspace/shop, branch main" in found.outputs[0], found.outputs
+    commit = found.outputs[1].split()[0]
+    push = {"repository": "shop", "branch": "totals", "commit": commit}
+    flow.ask("Push", [calls(push_branch=push), calls(push_branch=push), says("ok")], after=found)
+    assert "totals of shop is at" in found.outputs[2], found.outputs
+    assert "It was there already" in found.outputs[3]
+    assert server.refs("shop")["refs/heads/totals"] == commit
+    bare = str(server.root / "shop.git")
+    author = git("-C", bare, "log", "-1", "--format=%an <%ae>", commit)
+    assert author == f"{flow.world.agent.git_name} <{flow.world.agent.git_email}>"
+    branch = ConversationBranch.objects.get(conversation=found.id, branch="totals")
+    assert branch.pushed == commit
+    assert {headers.get("authorization") for _, _, headers in server.requests} == {HEADER}
+
+
+SEARCH = (
+    "cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n' > /tmp/all; env >> /tmp/all;"
+    " cat shop/.git/config ~/.gitconfig ~/.git-credentials >> /tmp/all 2>/dev/null;"
+    " (grep -c -e {0} -e {1} /tmp/all; grep -rl -e {0} -e {1} /workspace /tmp /run /home | grep -v /tmp/all); echo end"
+)
+
+
+def test_the_token_is_nowhere_in_the_sandbox_and_in_no_event(flow: Flow, server: GitServer) -> None:
+    link(flow.world.project, server)
+    half, value = TOKEN[:4] + "[.]?" + TOKEN[4:], HEADER.split()[1]
+    # Written so that the search does not find itself.
+    search = SEARCH.format(f"'{half}'", f"'{value[:4]}[{value[4]}]{value[5:]}'")
+    found = flow.ask(
+        "Begin",
+        [
+            calls(clone_repository={"name": "shop"}),
+            calls(bash="cd shop && GIT_TRACE=1 GIT_CURL_VERBOSE=1 git fetch 2>&1; git remote -v"),
+            calls(bash=search),
+            says("ok"),
+        ],
+    )
+    assert f"{server.address}/shop.git (fetch)" in found.outputs[1]
+    assert found.outputs[2].split() == ["0", "end"]
+    told = "".join(str(row) for row in Event.objects.values_list("payload", flat=True))
+    told += "".join(str(request.body) for request in flow.model.requests)
+    assert TOKEN not in told
+    assert value not in told
+    logged = [path.read_bytes() for path in flow.folder.rglob("log") if path.is_file()]
+    assert not any(TOKEN.encode() in data or value.encode() in data for data in logged)
+
+
+def test_a_repository_is_cloned_before_the_first_turn(flow: Flow, server: GitServer) -> None:
+    link(flow.world.project, server, clone_at_start=True)
+    link(flow.world.project, server, "gone", clone_at_start=True)
+    found = flow.ask("Begin", [calls(bash="cat shop/README.md"), says("ok")])
+    assert found.outputs[0].strip() == "hello"
+    assert [each["repository"] for each in found.event_data("repository.cloned")] == ["shop"]
+    [failed] = found.event_data("repository.unavailable")
+    assert failed["repository"] == "gone"
+    assert "does not know gone" in failed["problem"]
+    assert found.event_types.index("repository.cloned") < found.event_types.index("tool.started")
+    flow.ask("Again", [says("ok")], after=found)
+    assert len(found.event_data("repository.unavailable")) == 1
+
+
+def test_a_push_waits_for_a_person_and_pushes_what_was_approved(
+    flow: Flow, server: GitServer
+) -> None:
+    link(flow.world.project, server)
+    flow.world.agent.approval = "unsafe"
+    flow.world.agent.save()
+    found = flow.ask("Begin", [calls(clone_repository={"name": "shop"}), calls(bash=WORK), says("ok")])
+    commit = found.outputs[1].split()[0]
+    push = {"repository": "shop", "branch": "totals", "commit": commit}
+    flow.ask("Push", [calls(push_branch=push), says("ok")], after=found)
+    [request] = found.event_data("approval.requested")
+    assert request["arguments"] == push
+    assert "refs/heads/totals" not in server.refs("shop")
+
+
+def test_without_a_linked_repository_there_are_no_tools_for_it(flow: Flow) -> None:
+    flow.ask("Begin", [says("ok")])
+    assert "clone_repository" not in str(flow.model.requests[-1].body)
