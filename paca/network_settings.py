@@ -7,6 +7,7 @@ __all__ = [
     "GIT_CA_FILE",
     "GIT_MIRRORS_DAYS",
     "GIT_MIRRORS_MIB",
+    "PRIVATE_GIT_SERVERS",
     "PRIVATE_PACKAGE_SERVERS",
     "SANDBOX_NETWORK_MIB",
     "SANDBOX_NETWORK_REQUESTS",
@@ -23,6 +24,10 @@ PACKAGE_CACHE_MIB = env.integer(
     at_least=16,
     meaning="The packages that the sandboxes of one project keep together, on each machine, if the project wants that. "
     "The oldest go first.",
+PRIVATE_GIT_SERVERS = env.comma_separated(
+    "PRIVATE_GIT_SERVERS",
+    meaning="Git servers in private networks that projects may link, as host:port or host:*, comma separated. They may be"
+    " linked by http:// too. Never those of link-local addresses.",
 )
 SANDBOX_NETWORK_MIB = env.integer(
     "SANDBOX_NETWORK_MIB",

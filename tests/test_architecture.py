@@ -100,6 +100,10 @@ MAY_CROSS = {
     "paca/sandbox/egress/gates.py": "starts a process, writes files",
     "paca/sandbox/egress/process.py": "a program of its own has an event loop of its own",
     "paca/worker/sandboxes/cache_keeper.py": "walks folders of packages",
+    "paca/repositories/broker/mirrors.py": "removes and measures folders",
+    "paca/repositories/broker/process.py": "a program of its own has an event loop of its own",
+    "paca/repositories/broker/running.py": "starts a process",
+    "paca/worker/repository_access.py": "a git server may be asked for a token",
     "paca/worker/sandboxes/network_gates.py": "reads and removes files",
     "paca/worker/sandboxes/sweeper.py": "asks the Docker daemon or reads /proc",
 }

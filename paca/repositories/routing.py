@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -27,7 +26,7 @@ def of_agent(agent_id: UUID, project_id: UUID) -> list[Repository]:
 
 def clone_url(repository: Repository) -> str:
     """The address that clones show. It ends with .git, so that git does not take ``app-two`` for a part of ``app``."""
-    return re.sub(r"(\.git)?/*\Z", ".git", repository.url)
+    return repository.url.rstrip("/").removesuffix(".git") + ".git"
 
 
 def inside_url(repository: Repository) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import json
 import uuid
 from uuid import UUID
 
@@ -20,7 +20,6 @@ from paca.worker.repository_access import RunRepositoryAccess
 from paca.worker.run_log import RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 
-logger = logging.getLogger(__name__)
 TYPES = ("agent.repository.cloned", "agent.repository.unavailable")
 
 
@@ -74,6 +73,5 @@ def _unavailable(repository: LinkedRepository, problem: str) -> events.Repositor
 def _told(conversation_id: UUID) -> set[str]:
     """The repositories of which the log tells how their clone went."""
     found = Event.objects.filter(conversation=conversation_id, type__in=TYPES)
-    return {
-        str(payload.get("repository_id")) for payload in found.values_list("payload", flat=True)
-    }
+    payloads = found.exclude(payload="").values_list("payload", flat=True)
+    return {str(json.loads(payload).get("repository_id")) for payload in payloads}

@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 
 from paca.agents import encryption
+from paca.agents.models import Agent
 from paca.conversations.models import Conversation, ConversationBranch, Event
+from paca.conversations.services import approvals
 from paca.projects.models import Project
 from paca.repositories.models import GitConnection, Repository
 from paca.sandbox.manager import DockerAddress
 from tests.sandbox.egress.test_gates import pid_of
 from tests.support import docker_backend
-from tests.support.flow import Flow
+from tests.support.flow import Flow, wait_until
 from tests.support.git_server import HEADER, TOKEN, GitServer, git
 from tests.support.model_script import calls, says
 
@@ -80,7 +82,9 @@ WORK = (
 
 def test_an_agent_clones_works_and_pushes(flow: Flow, server: GitServer) -> None:
     link(flow.world.project, server)
-    found = flow.ask("Begin", [calls(clone_repository={"name": "shop"}), calls(bash=WORK), says("ok")])
+    found = flow.ask(
+        "Begin", [calls(clone_repository={"name": "shop"}), calls(bash=WORK), says("ok")]
+    )
     assert "shop is cloned: /workspace/shop, branch main" in found.outputs[0], found.outputs
     commit = found.outputs[1].split()[0]
     push = {"repository": "shop", "branch": "totals", "commit": commit}
@@ -112,13 +116,15 @@ def test_the_token_is_nowhere_in_the_sandbox_and_in_no_event(flow: Flow, server:
         "Begin",
         [
             calls(clone_repository={"name": "shop"}),
-            calls(bash="cd shop && GIT_TRACE=1 GIT_CURL_VERBOSE=1 git fetch 2>&1; git remote -v"),
+            calls(
+                bash="cd shop && GIT_TRACE=1 GIT_CURL_VERBOSE=1 git fetch 2>&1; git config remote.origin.url"
+            ),
             calls(bash=search),
             says("ok"),
         ],
     )
-    assert f"{server.address}/shop.git (fetch)" in found.outputs[1]
-    assert found.outputs[2].split() == ["0", "end"]
+    assert f"{server.address}/shop.git" in found.outputs[1]
+    assert found.outputs[2].split()[:2] == ["0", "end"]
     told = "".join(str(row) for row in Event.objects.values_list("payload", flat=True))
     told += "".join(str(request.body) for request in flow.model.requests)
     assert TOKEN not in told
@@ -131,7 +137,7 @@ def test_a_repository_is_cloned_before_the_first_turn(flow: Flow, server: GitSer
     link(flow.world.project, server, clone_at_start=True)
     link(flow.world.project, server, "gone", clone_at_start=True)
     found = flow.ask("Begin", [calls(bash="cat shop/README.md"), says("ok")])
-    assert found.outputs[0].strip() == "hello"
+    assert found.outputs[0].startswith("hello")
     assert [each["repository"] for each in found.event_data("repository.cloned")] == ["shop"]
     [failed] = found.event_data("repository.unavailable")
     assert failed["repository"] == "gone"
@@ -139,21 +145,28 @@ def test_a_repository_is_cloned_before_the_first_turn(flow: Flow, server: GitSer
     assert found.event_types.index("repository.cloned") < found.event_types.index("tool.started")
     flow.ask("Again", [says("ok")], after=found)
     assert len(found.event_data("repository.unavailable")) == 1
+    assert found.answers == ["ok", "ok"]
 
 
 def test_a_push_waits_for_a_person_and_pushes_what_was_approved(
     flow: Flow, server: GitServer
 ) -> None:
     link(flow.world.project, server)
-    flow.world.agent.approval = "unsafe"
-    flow.world.agent.save()
-    found = flow.ask("Begin", [calls(clone_repository={"name": "shop"}), calls(bash=WORK), says("ok")])
+    found = flow.ask(
+        "Begin", [calls(clone_repository={"name": "shop"}), calls(bash=WORK), says("ok")]
+    )
     commit = found.outputs[1].split()[0]
+    Agent.objects.filter(pk=flow.world.agent.pk).update(approval="unsafe")
     push = {"repository": "shop", "branch": "totals", "commit": commit}
-    flow.ask("Push", [calls(push_branch=push), says("ok")], after=found)
+    flow.model.script([calls(push_branch=push), says("ok")])
+    flow.send(found, "Push")
+    wait_until(lambda: found.status == "waiting/approval")
     [request] = found.event_data("approval.requested")
     assert request["arguments"] == push
     assert "refs/heads/totals" not in server.refs("shop")
+    approvals.decide(found.row, call_id=request["call_id"], decision="approve", by=flow.world.owner)
+    flow.wait_until_idle(found)
+    assert server.refs("shop")["refs/heads/totals"] == commit
 
 
 def test_without_a_linked_repository_there_are_no_tools_for_it(flow: Flow) -> None:

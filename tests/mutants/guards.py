@@ -56,6 +56,11 @@ PLUGINS = "tests/agents/test_plugins.py"
 HELD = "tests/conversations/test_held_work.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
+BROKER_FETCHES = "tests/repositories/broker/test_fetches.py"
+BROKER_PUSHES = "tests/repositories/broker/test_pushes.py"
+BROKER_CONTROL = "tests/repositories/broker/test_control.py"
+MIRRORS = "tests/repositories/broker/test_mirrors.py"
+REPOSITORY_TOOLS = "tests/repositories/test_repository_tools.py"
 REPOSITORY_ACCESS = "tests/repositories/test_selectors.py"
 MCP_SERVERS = "tests/agents/mcp/test_mcp_servers.py"
 MCP_TOOLS = "tests/agents/mcp/test_mcp_tools.py"
@@ -2206,6 +2211,119 @@ MUTANTS = (
         "egress-gates-of-deleted-conversations-end",
         never,
         (f"{NETWORK_USE}::test_gates_of_deleted_conversations_and_unused_ones_are_removed",),
+    ),
+    Mutant("broker-bounded-command-list", never, (BROKER_PUSHES,)),
+    Mutant(
+        "broker-one-ref-in-a-push",
+        never,
+        (f"{BROKER_PUSHES}::test_push_beyond_the_grant_is_refused_in_words",),
+    ),
+    Mutant(
+        "broker-no-branch-is-deleted",
+        never,
+        (f"{BROKER_PUSHES}::test_push_beyond_the_grant_is_refused_in_words",),
+    ),
+    Mutant(
+        "broker-only-branches",
+        never,
+        (f"{BROKER_PUSHES}::test_push_beyond_the_grant_is_refused_in_words",),
+    ),
+    Mutant(
+        "broker-default-branch",
+        never,
+        (f"{BROKER_PUSHES}::test_first_branch_of_an_empty_repository_is_its_default",),
+    ),
+    Mutant(
+        "broker-push-needs-a-grant",
+        never,
+        (f"{BROKER_PUSHES}::test_push_beyond_the_grant_is_refused_in_words",),
+    ),
+    Mutant(
+        "broker-push-of-the-granted-commit",
+        never,
+        (f"{BROKER_PUSHES}::test_commit_made_after_the_approval_is_not_pushed",),
+    ),
+    Mutant(
+        "broker-push-from-the-known-commit",
+        never,
+        (f"{BROKER_PUSHES}::test_branch_that_moved_meanwhile_is_not_overwritten",),
+    ),
+    Mutant(
+        "broker-advertisement-of-a-push-needs-a-grant",
+        never,
+        (f"{BROKER_FETCHES}::test_broker_refuses_with_words",),
+    ),
+    Mutant(
+        "broker-only-two-services", never, (f"{BROKER_FETCHES}::test_broker_refuses_with_words",)
+    ),
+    Mutant(
+        "broker-one-framing-of-a-body",
+        never,
+        (f"{BROKER_FETCHES}::test_doubtful_framing_is_not_passed_on",),
+    ),
+    Mutant("broker-no-trailers", never, (f"{BROKER_FETCHES}::test_trailer_is_not_passed_on",)),
+    Mutant(
+        "broker-bounded-request-of-a-fetch",
+        never,
+        (f"{BROKER_FETCHES}::test_request_of_a_fetch_is_bounded",),
+    ),
+    Mutant(
+        "broker-bounded-compression",
+        never,
+        (f"{BROKER_FETCHES}::test_compressed_request_is_bounded",),
+    ),
+    Mutant(
+        "broker-private-addresses",
+        value("found"),
+        (f"{BROKER_FETCHES}::test_private_server_is_reached_only_if_the_operator_lists_it",),
+    ),
+    Mutant(
+        "broker-only-answers-of-git",
+        never,
+        (f"{BROKER_FETCHES}::test_answer_of_another_program_is_not_passed_on",),
+    ),
+    Mutant(
+        "broker-grants-of-this-conversation",
+        value("list(self._grants)"),
+        (f"{BROKER_CONTROL}::test_grant_counts_for_its_conversation_and_repository",),
+    ),
+    Mutant(
+        "broker-grant-ends-with-its-connection",
+        removed,
+        (f"{BROKER_CONTROL}::test_grant_ends_with_the_connection_of_its_worker",),
+    ),
+    Mutant("mirror-names-are-digests", never, (f"{MIRRORS}::test_name_of_a_mirror_is_a_digest",)),
+    Mutant("mirror-size-is-bounded", never, (f"{MIRRORS}::test_large_repository_has_no_mirror",)),
+    Mutant("mirror-in-use-stays", never, (f"{MIRRORS}::test_mirror_in_use_is_not_removed",)),
+    Mutant(
+        "push-asks-as-unsafe-calls-do",
+        value("True"),
+        (f"{REPOSITORY_TOOLS}::test_push_asks_a_person_where_unsafe_calls_do",),
+    ),
+    Mutant(
+        "push-never-to-the-default-branch",
+        never,
+        (f"{REPOSITORY_TOOLS}::test_default_branch_is_never_pushed_to",),
+    ),
+    Mutant(
+        "branch-names-are-plain",
+        never,
+        (f"{REPOSITORY_TOOLS}::test_names_that_are_no_branch_are_refused",),
+    ),
+    Mutant(
+        "repository-tools-where-one-is-linked",
+        value("off - repositories.NAMES"),
+        (f"{REPOSITORY_TOOLS}::test_tools_are_offered_only_where_a_repository_is_linked",),
+    ),
+    Mutant(
+        "credential-for-its-server-only",
+        value("True"),
+        (f"{REPOSITORY_TOOLS}::test_credential_is_for_its_server_only",),
+    ),
+    Mutant(
+        "repository-of-the-agents-own",
+        value("Repository.objects.filter(pk=repository_id).first()"),
+        (f"{REPOSITORY_TOOLS}::test_conversation_reaches_the_repositories_of_its_agent_only",),
     ),
     Mutant(
         "repository-of-the-project",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from paca import events
 from paca.common.errors import PacaError
@@ -22,11 +23,27 @@ from paca.engine.tools.base import (
 )
 from paca.engine.tools.formatting import to_one_line
 
-# Git reads other names in other ways, and a dash begins an option.
-BRANCH = r"^(?!.*(\.\.|@\{|//|\.lock(/|$)|/\.|\.$|/$))[A-Za-z0-9_][A-Za-z0-9_./+#=@-]{0,199}$"
+BRANCH = r"[A-Za-z0-9_][A-Za-z0-9_./+#=@-]{0,199}\Z"
+# Git allows none of these in a name, or reads them in another way.
+NO_BRANCH = r"\.\.|@\{|//|/\.|\.\Z|/\Z|\.lock(/|\Z)|\A@\Z|\Arefs/|\AHEAD\Z|\A[0-9a-f]{40}"
 COMMIT = r"^([0-9a-f]{40}|[0-9a-f]{64})$"
 NAME = r"^[a-z0-9][a-z0-9._-]{0,59}$"
 CLONE_SECONDS, PUSH_SECONDS = 1800.0, 600.0
+
+
+def _check_branch(text: str) -> str:
+    # guard: branch-names-are-plain
+    if not re.match(BRANCH, text) or re.search(NO_BRANCH, text):
+        raise ValueError("the plain name of a branch, such as fix/totals")
+    return text
+
+
+def _check_branch_or_none(text: str) -> str:
+    return _check_branch(text) if text else text
+
+
+BranchName = Annotated[str, AfterValidator(_check_branch)]
+BranchNameOrNone = Annotated[str, AfterValidator(_check_branch_or_none)]
 
 
 class RepositoryRefused(PacaError):
@@ -137,7 +154,7 @@ class CloneRepository(RepositoryTool["CloneRepository.Arguments"]):
 
     class Arguments(ToolArguments):
         name: str = Field(pattern=NAME, description="As list_repositories gives it.")
-        branch: str = Field(default="", pattern=f"^$|{BRANCH}")
+        branch: BranchNameOrNone = ""
         depth: int = Field(default=0, ge=0, le=100_000, description="Newest commits only; 0: all.")
 
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
@@ -203,7 +220,7 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
 
     class Arguments(ToolArguments):
         repository: str = Field(pattern=NAME)
-        branch: str = Field(pattern=BRANCH, description="Of the server.")
+        branch: BranchName = Field(description="Of the server.")
         commit: str = Field(pattern=COMMIT, description="Full hash, from git rev-parse HEAD.")
 
     def subject(self, arguments: Arguments) -> str:

@@ -39,7 +39,8 @@ class Answerer:
         """The answer to a question. Raises ``TimeoutError`` or ``ConnectionError``."""
         self._number += 1
         number = self._number
-        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 await send(self._writer, {"id": number, **question})

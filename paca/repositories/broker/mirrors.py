@@ -57,7 +57,7 @@ class Mirrors:
         self._locks: dict[str, asyncio.Lock] = {}
 
     def path(self, key: str) -> Path:
-        """The folder of a mirror, which may not exist."""
+        """The folder of a mirror, which may not exist. Raises ``ValueError`` if the key is no digest."""
         # guard: mirror-names-are-digests
         if not KEY.match(key):
             raise ValueError(f"no name of a mirror: {key!r}")
@@ -107,7 +107,10 @@ class Mirrors:
             )
 
     async def fill(self, route: Route) -> Path:
-        """Make the mirror, unless it is there. Raises as ``update`` does; nothing is left then."""
+        """Make the mirror, unless it is there.
+
+        Raises ``GitFailed`` and what else ``update`` does; nothing is left then.
+        """
         path = self.path(route.mirror)
         async with self._locked(route.mirror) as lock:
             if path.is_dir():
@@ -123,7 +126,7 @@ class Mirrors:
                 # guard: mirror-size-is-bounded
                 if size > self._max_bytes:
                     raise GitFailed("the repository is larger than all mirrors may be")
-                    unfinished.rename(path)
+                unfinished.rename(path)
             finally:
                 await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
             self.usage(route).fresh_at = time.monotonic()

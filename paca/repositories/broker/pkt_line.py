@@ -74,7 +74,8 @@ async def read_line(read: ReadExactly) -> tuple[bytes, bytes | None]:
 
 async def read_commands(read: ReadExactly) -> CommandList:
     """The list of commands that begins a push; an empty one is a probe. Raises ``ProtocolProblem``."""
-    data, commands, capabilities = b"", [], frozenset[str]()
+    data, capabilities = b"", frozenset[str]()
+    commands: list[Command] = []
     while True:
         raw, text = await read_line(read)
         data += raw

@@ -85,7 +85,10 @@ class BrokerClient:
 
     @asynccontextmanager
     async def grant(self, grant: Grant) -> AsyncIterator[None]:
-        """Allow a push while the context lasts, and no longer than this process lives. Raises ``OSError``."""
+        """Allow a push while the context lasts, and no longer than this process lives.
+
+        Raises ``ConnectionResetError`` or another ``OSError`` if that is not possible.
+        """
         fields = {
             "do": "grant",
             "conversation": str(grant.conversation_id),

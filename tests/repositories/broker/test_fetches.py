@@ -214,3 +214,44 @@ async def test_compressed_request_is_bounded(world: BrokerWorld) -> None:
         world.ask(post(world, f"Content-Encoding: gzip\r\nContent-Length: {len(body)}", body)), 60
     )
     assert b"packfile" not in answer
+
+
+async def test_trailer_is_not_passed_on(world: BrokerWorld) -> None:
+    body = b"%x\r\n%b\r\n0\r\nX-Next: 1\r\n\r\n" % (len(LS_REFS), LS_REFS)
+    assert b"200 OK" not in await world.ask(post(world, "Transfer-Encoding: chunked", body))
+
+
+async def test_request_of_a_fetch_is_bounded(world: BrokerWorld) -> None:
+    line = b"0032want " + b"a" * 40 + b"\n"
+    body = line * ((33 << 20) // len(line))
+    answer = await world.ask(post(world, f"Content-Length: {len(body)}", body))
+    assert b"200 OK" not in answer
+
+
+async def test_private_server_is_reached_only_if_the_operator_lists_it(world: BrokerWorld) -> None:
+    world.route = replace(world.route, private=())
+    code, output = await world.git("clone", world.url, "c")
+    assert code != 0
+    assert "PRIVATE_GIT_SERVERS=127.0.0.1" in output
+    assert not world.server.requests
+
+
+async def test_answer_of_another_program_is_not_passed_on(world: BrokerWorld) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")  # it tells what it was asked, as debug pages do
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" + head
+        )
+        writer.close()
+
+    other = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = other.sockets[0].getsockname()[1]
+    world.route = replace(
+        world.route, url=f"http://127.0.0.1:{port}/a.git", private=(f"127.0.0.1:{port}",)
+    )
+    answer = await world.ask(
+        f"GET {world.url}info/refs?service=git-upload-pack HTTP/1.1\r\nHost: repositories.paca\r\n\r\n".encode()
+    )
+    other.close()
+    assert b"does not speak git's protocol" in answer
+    assert HEADER.encode() not in answer

@@ -1,0 +1,118 @@
+"""Workers answer the broker over its private socket and allow pushes, as long as they live."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from paca.repositories.broker.mirrors import Mirrors
+from paca.repositories.broker.process import BrokerProcess
+from paca.repositories.broker.routes import Grant, Route
+from paca.repositories.broker.running import BrokerClient, RefsUnknown
+from paca.repositories.broker.serving import Refused
+from tests.sandbox.egress.test_gates import pid_of
+from tests.support.git_server import HEADER, GitServer
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.anyio
+A, B = "a" * 40, "b" * 40
+ROUTE = Route("https://git.example.org/app.git", header=HEADER, name="app", private=("x:1",))
+
+
+@pytest.fixture
+async def client(tmp_path: Path, anyio_backend: str) -> AsyncIterator[BrokerClient]:
+    """A client of a broker in this process."""
+    found = BrokerClient(tmp_path, tmp_path / "mirrors")
+    found.root.mkdir()
+    mirrors = Mirrors(tmp_path / "mirrors", max_bytes=1 << 20, max_age_seconds=1e6)
+    found.served = BrokerProcess(found.root, found._version, mirrors)  # type: ignore[attr-defined]
+    running = asyncio.create_task(found.served.run())  # type: ignore[attr-defined]
+    await until((found.root / "control").exists)
+    await found.ensure_process()
+    yield found
+    running.cancel()
+    await asyncio.wait({running})
+
+
+def grants(client: BrokerClient, conversation: UUID, repository: UUID) -> list[Grant]:
+    return client.served._control.grants(conversation, repository)  # type: ignore[attr-defined]
+
+
+async def test_worker_answers_for_the_conversation_and_repository_that_is_asked(
+    client: BrokerClient,
+) -> None:
+    asked: list[tuple[UUID, UUID]] = []
+
+    async def find(conversation: UUID, repository: UUID) -> Route | str:
+        asked.append((conversation, repository))
+        return ROUTE if len(asked) == 1 else "Not yours."
+
+    answering = asyncio.create_task(client.answer(find))
+    control = client.served._control  # type: ignore[attr-defined]
+    one, two = uuid.uuid4(), uuid.uuid4()
+    assert await control.route(one, two) == ROUTE
+    assert await control.route(one, two) == ROUTE
+    assert asked == [(one, two)]
+    with pytest.raises(Refused, match="Not yours"):
+        await control.route(two, one)
+    answering.cancel()
+    await asyncio.wait({answering})
+    await until(lambda: not control._answerers)
+    assert not control._kept  # no credential outlives the worker that told it
+
+
+async def test_grant_counts_for_its_conversation_and_repository(client: BrokerClient) -> None:
+    grant = Grant(uuid.uuid4(), uuid.uuid4(), "refs/heads/x", A, B)
+    async with client.grant(grant):
+        assert grants(client, grant.conversation_id, grant.repository_id) == [grant]
+        assert grants(client, uuid.uuid4(), grant.repository_id) == []
+        assert grants(client, grant.conversation_id, uuid.uuid4()) == []
+
+
+async def test_grant_ends_with_the_connection_of_its_worker(client: BrokerClient) -> None:
+    grant = Grant(uuid.uuid4(), uuid.uuid4(), "refs/heads/x", A, B)
+    async with client.grant(grant):
+        pass
+    await until(lambda: not grants(client, grant.conversation_id, grant.repository_id))
+
+
+async def test_refs_are_asked_with_the_credential_of_the_route(
+    client: BrokerClient, tmp_path: Path
+) -> None:
+    with GitServer(tmp_path / "server") as server:
+        server.create("app")
+        private = (f"127.0.0.1:{server.port}",)
+        found = await client.refs(
+            Route(server.url("app"), header=HEADER, private=private), "HEAD", "refs/heads/main"
+        )
+        assert found["ref:HEAD"] == "refs/heads/main"
+        assert found["refs/heads/main"] == server.refs("app")["refs/heads/main"]
+        with pytest.raises(RefsUnknown):
+            await client.refs(Route(server.url("app"), private=private), "HEAD")
+
+
+@pytest.mark.service
+async def test_process_is_started_once_and_found_again(tmp_path: Path, anyio_backend: str) -> None:
+    one, two = (BrokerClient(tmp_path, tmp_path / "mirrors") for _ in range(2))
+    await asyncio.gather(one.ensure_process(), two.ensure_process())
+
+    async def find(conversation: UUID, repository: UUID) -> Route | str:
+        return ROUTE
+
+    answering = asyncio.create_task(one.answer(find))
+    pid = pid_of(one.root)
+    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    assert {each.partition(b"=")[0] for each in variables if each} == {b"PATH", b"LC_CTYPE"}
+    assert not one.root.stat().st_mode & 0o077
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.wait({answering})
+    await two.ensure_process()
+    assert pid_of(one.root) != pid
+    os.kill(pid_of(one.root), signal.SIGKILL)

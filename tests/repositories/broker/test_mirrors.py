@@ -1,0 +1,138 @@
+"""Mirrors appear whole, are filled by one at a time, stay within their limit, and are removed when unused."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paca.repositories.broker import host_git
+from paca.repositories.broker.host_git import GitFailed
+from paca.repositories.broker.mirrors import Mirrors
+from tests.repositories.broker.world import BrokerWorld
+from tests.support.git_server import HEADER, TOKEN, GitServer, git
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[GitServer]:
+    with GitServer(tmp_path / "server") as server:
+        server.create("app", {"a": os.urandom(100_000)})
+        yield server
+
+
+@pytest.fixture
+async def world(
+    tmp_path: Path, server: GitServer, anyio_backend: str
+) -> AsyncIterator[BrokerWorld]:
+    async with BrokerWorld(tmp_path / "w", server) as world:
+        world.with_mirror()
+        yield world
+
+
+async def test_fills_of_one_mirror_at_once_make_one_copy(world: BrokerWorld) -> None:
+    others = [Mirrors(world.mirrors.root, max_bytes=1 << 30, max_age_seconds=1e6) for _ in range(3)]
+    await asyncio.gather(*(each.fill(world.route) for each in others))
+    asked = [path for method, path, _ in world.server.requests if method == "POST"]
+    assert len(asked) == 3  # what HEAD is, which refs, and the objects: of one fill
+
+
+async def test_fill_waits_for_a_git_whose_broker_was_killed(world: BrokerWorld) -> None:
+    world.mirrors.root.mkdir(parents=True)
+    with (world.mirrors.root / f"{world.route.mirror}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        filling = asyncio.create_task(world.mirrors.fill(world.route))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not filling.done()
+    assert (await filling).is_dir()
+
+
+async def test_what_a_killed_fill_left_is_replaced(world: BrokerWorld) -> None:
+    half = world.mirrors.path(world.route.mirror).with_suffix(".new")
+    half.mkdir(parents=True)
+    (half / "HEAD").write_text("half")
+    assert not world.mirrors.is_ready(world.route)
+    path = await world.mirrors.fill(world.route)
+    assert git("-C", str(path), "fsck", "--full") == ""
+    assert not half.exists()
+
+
+async def test_fill_that_fails_leaves_nothing(world: BrokerWorld) -> None:
+    route = replace(world.route, header="Basic bm8=")
+    with pytest.raises(GitFailed) as failed:
+        await world.mirrors.fill(route)
+    assert "bm8=" not in str(failed.value)
+    assert [path.suffix for path in world.mirrors.root.iterdir()] == [".lock"]
+
+
+async def test_large_repository_has_no_mirror(world: BrokerWorld) -> None:
+    small = Mirrors(world.mirrors.root, max_bytes=50_000, max_age_seconds=1e6)
+    with pytest.raises(GitFailed, match="larger than all mirrors may be"):
+        await small.fill(world.route)
+    assert not small.is_ready(world.route)
+
+
+async def test_one_file_beyond_the_limit_ends_git(world: BrokerWorld) -> None:
+    world.server.commit("app", {"b": os.urandom(1_500_000)})
+    small = Mirrors(world.mirrors.root, max_bytes=100_000, max_age_seconds=1e6)
+    with pytest.raises(GitFailed):
+        await small.fill(world.route)
+    assert [path.suffix for path in world.mirrors.root.iterdir()] == [".lock"]
+
+
+async def test_unused_mirror_is_removed(world: BrokerWorld) -> None:
+    path = await world.mirrors.fill(world.route)
+    long_ago = time.time() - 2e6
+    os.utime(path, (long_ago, long_ago))
+    assert await world.mirrors.remove_unused() == [world.route.mirror]
+    assert not path.exists()
+
+
+async def test_oldest_mirror_goes_beyond_the_limit(world: BrokerWorld) -> None:
+    first = await world.mirrors.fill(world.route)
+    os.utime(first, (1, time.time() - 100))
+    second = await world.mirrors.fill(replace(world.route, mirror="cd" * 16))
+    size = host_git.size_of(first)
+    bounded = Mirrors(world.mirrors.root, max_bytes=size + 10_000, max_age_seconds=1e6)
+    assert await bounded.remove_unused() == [world.route.mirror]
+    assert second.is_dir()
+
+
+async def test_mirror_in_use_is_not_removed(world: BrokerWorld) -> None:
+    path = await world.mirrors.fill(world.route)
+    os.utime(path, (1, 1))
+    world.mirrors.usage(world.route).readers = 1
+    assert await world.mirrors.remove_unused() == []
+    assert path.is_dir()
+
+
+@pytest.mark.parametrize("name", ["", "..", "../../etc", "A" * 32, "ab/cd", "ab" * 40])
+def test_name_of_a_mirror_is_a_digest(world: BrokerWorld, name: str) -> None:
+    with pytest.raises(ValueError, match="no name of a mirror"):
+        world.mirrors.path(name)
+
+
+async def test_credential_is_in_no_file_argument_or_variable_of_git_on_the_host(
+    world: BrokerWorld,
+) -> None:
+    with host_git.config_file(host_git.config_for(world.route, ["127.0.0.1"])) as config:
+        process = await world.mirrors._git.start(
+            "hash-object", "--stdin", config=config, stdin=asyncio.subprocess.PIPE
+        )
+        found = [
+            Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ")
+        ]
+        host_git.kill(process)
+        await process.communicate()
+    await world.mirrors.fill(world.route)
+    found += [path.read_bytes() for path in world.mirrors.root.rglob("*") if path.is_file()]
+    assert not any(HEADER.split()[1].encode() in data or TOKEN.encode() in data for data in found)
+    assert not any(b"127.0.0.1" in data for data in found)
