@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
 from uuid import UUID
@@ -9,8 +10,9 @@ from uuid import UUID
 from paca import events
 from paca.common.errors import PacaError
 from paca.conversations.models import Event
+from paca.engine.approvals.policy import asks_before_script
 from paca.engine.tools import repository_commands as commands
-from paca.engine.tools.base import ToolContext, ToolOutput
+from paca.engine.tools.base import RepositorySetup, ToolContext, ToolOutput
 from paca.engine.tools.repositories import LinkedRepository, clone
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.repositories import routing
@@ -44,16 +46,25 @@ async def clone_at_start(
     for repository in wanted:
         if str(repository.pk) not in told:
             linked = routing.linked(repository)
-            output = await _clone(linked, access, log, sandbox)
+            output = await _clone(linked, access, log, sandbox, _setup_of(turn))
             found = output.events or (_unavailable(linked, output.output),)
             await log.commit(*found)
 
 
+def _setup_of(turn: AssembledTurn) -> RepositorySetup:
+    asks = functools.partial(asks_before_script, turn.profile.approval)
+    return RepositorySetup(turn.profile.repository_setup, asks)
+
+
 async def _clone(
-    repository: LinkedRepository, access: RunRepositoryAccess, log: RunLog, sandbox: RunSandbox
+    repository: LinkedRepository,
+    access: RunRepositoryAccess,
+    log: RunLog,
+    sandbox: RunSandbox,
+    setup: RepositorySetup,
 ) -> ToolOutput:
     call_id = uuid.uuid5(log.lease.conversation_id, f"clone {repository.id}").hex
-    context = ToolContext(call_id, sandbox.workspace)
+    context = ToolContext(call_id, sandbox.workspace, repository_setup=setup)
     wanted = commands.Clone(repository.name, repository.url, repository.inside)
     try:
         await access.find(repository.name)

@@ -99,18 +99,14 @@ class ConversationRun:
         self._lend_slot = lend_slot
         self._claimed = claimed
         self._resources = resources
-        lease, database, agent_id = claimed.lease, resources.database, claimed.rows.agent.pk
-        self._project_access = RunProjectAccess(lease, agent_id, database)
-        self._skill_access = RunSkillAccess(agent_id, database)
-        self._mcp_servers = resources.mcp_servers(agent_id, database)
-        self._memory_access = RunMemoryAccess(lease, agent_id, self._project_access)
-        self._repositories = RunRepositoryAccess(
-            claimed.rows.conversation, resources.broker, database
-        )
-        self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
-        self._traces = RunTraces(
-            claimed.lease.conversation_id, claimed.rows.agent.pk, resources.database
-        )
+        rows, lease, database = claimed.rows, claimed.lease, resources.database
+        self._project_access = RunProjectAccess(lease, rows.agent.pk, database)
+        self._skill_access = RunSkillAccess(rows.agent.pk, database)
+        self._mcp_servers = resources.mcp_servers(rows.agent.pk, database)
+        self._memory_access = RunMemoryAccess(lease, rows.agent.pk, self._project_access)
+        self._repositories = RunRepositoryAccess(rows.conversation, resources.broker, database)
+        self._stream_buffer = StreamBuffer(lease.conversation_id, get_bus())
+        self._traces = RunTraces(lease.conversation_id, rows.agent.pk, database)
         self._log: RunLog | None = None
         self._active_turn: ActiveTurn | None = None
         self._engine: asyncio.Task[TurnOutcome] | None = None

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from paca.agents import encryption
-from paca.agents.models import Agent
 from paca.conversations.models import Conversation, ConversationBranch, Event
 from paca.conversations.services import approvals
 from paca.projects.models import Project
@@ -20,7 +19,7 @@ from paca.repositories.models import GitConnection, Repository
 from paca.sandbox.manager import DockerAddress
 from tests.sandbox.egress.test_gates import pid_of
 from tests.support import docker_backend
-from tests.support.flow import Flow, wait_until
+from tests.support.flow import Flow, ObservedConversation, wait_until
 from tests.support.git_server import HEADER, TOKEN, GitServer, git
 from tests.support.model_script import calls, says
 
@@ -80,6 +79,17 @@ WORK = (
 )
 
 
+def push_with_approval(flow: Flow, found: ObservedConversation, push: dict[str, str]) -> None:
+    """Push, and approve what the person is shown: exactly this repository, branch and commit."""
+    flow.model.script([calls(push_branch=push), says("ok")])
+    flow.send(found, "Push")
+    wait_until(lambda: found.status == "waiting/approval")
+    request = found.event_data("approval.requested")[-1]
+    assert request["arguments"] == push
+    approvals.decide(found.row, call_id=request["call_id"], decision="approve", by=flow.world.owner)
+    flow.wait_until_idle(found)
+
+
 def test_an_agent_clones_works_and_pushes(flow: Flow, server: GitServer) -> None:
     link(flow.world.project, server)
     found = flow.ask(
@@ -88,7 +98,8 @@ def test_an_agent_clones_works_and_pushes(flow: Flow, server: GitServer) -> None
     assert "shop is cloned: /workspace/shop, branch main" in found.outputs[0], found.outputs
     commit = found.outputs[1].split()[0]
     push = {"repository": "shop", "branch": "totals", "commit": commit}
-    flow.ask("Push", [calls(push_branch=push), calls(push_branch=push), says("ok")], after=found)
+    push_with_approval(flow, found, push)
+    push_with_approval(flow, found, push)
     assert "totals of shop is at" in found.outputs[2], found.outputs
     assert "It was there already" in found.outputs[3]
     assert server.refs("shop")["refs/heads/totals"] == commit
@@ -146,27 +157,6 @@ def test_a_repository_is_cloned_before_the_first_turn(flow: Flow, server: GitSer
     flow.ask("Again", [says("ok")], after=found)
     assert len(found.event_data("repository.unavailable")) == 1
     assert found.answers == ["ok", "ok"]
-
-
-def test_a_push_waits_for_a_person_and_pushes_what_was_approved(
-    flow: Flow, server: GitServer
-) -> None:
-    link(flow.world.project, server)
-    found = flow.ask(
-        "Begin", [calls(clone_repository={"name": "shop"}), calls(bash=WORK), says("ok")]
-    )
-    commit = found.outputs[1].split()[0]
-    Agent.objects.filter(pk=flow.world.agent.pk).update(approval="unsafe")
-    push = {"repository": "shop", "branch": "totals", "commit": commit}
-    flow.model.script([calls(push_branch=push), says("ok")])
-    flow.send(found, "Push")
-    wait_until(lambda: found.status == "waiting/approval")
-    [request] = found.event_data("approval.requested")
-    assert request["arguments"] == push
-    assert "refs/heads/totals" not in server.refs("shop")
-    approvals.decide(found.row, call_id=request["call_id"], decision="approve", by=flow.world.owner)
-    flow.wait_until_idle(found)
-    assert server.refs("shop")["refs/heads/totals"] == commit
 
 
 def test_without_a_linked_repository_there_are_no_tools_for_it(flow: Flow) -> None:

@@ -2296,11 +2296,6 @@ MUTANTS = (
     Mutant("mirror-size-is-bounded", never, (f"{MIRRORS}::test_large_repository_has_no_mirror",)),
     Mutant("mirror-in-use-stays", never, (f"{MIRRORS}::test_mirror_in_use_is_not_removed",)),
     Mutant(
-        "push-asks-as-unsafe-calls-do",
-        value("True"),
-        (f"{REPOSITORY_TOOLS}::test_push_asks_a_person_where_unsafe_calls_do",),
-    ),
-    Mutant(
         "push-never-to-the-default-branch",
         never,
         (f"{REPOSITORY_TOOLS}::test_default_branch_is_never_pushed_to",),

@@ -182,11 +182,10 @@ def test_clone_takes_names_only(name: str):
         CloneRepository.Arguments(name=name)
 
 
-def test_push_asks_a_person_where_unsafe_calls_do():
+def test_push_asks_a_person_with_every_policy():
     tool = PushBranch()
     call = ParsedCall(tool, tool.Arguments(**PUSH))
-    assert finding_of(call, "unsafe") is not None
-    assert finding_of(call, "all") is not None
+    assert all(finding_of(call, policy) is not None for policy in ("auto", "unsafe", "all"))
     clone = CloneRepository()
     assert finding_of(ParsedCall(clone, clone.Arguments(name="shop")), "unsafe") is None
 

@@ -22,6 +22,7 @@ from paca.engine.tools.base import (
     ToolOutput,
 )
 from paca.engine.tools.formatting import to_one_line
+from paca.engine.tools.repository_setup import SETUP_SECONDS
 
 BRANCH = r"[A-Za-z0-9_][A-Za-z0-9_./+#=@-]{0,199}\Z"
 # Git allows none of these in a name, or reads them in another way.
@@ -149,7 +150,7 @@ class CloneRepository(RepositoryTool["CloneRepository.Arguments"]):
 
     name = "clone_repository"
     effect = Effect.IDEMPOTENT
-    timeout_seconds = CLONE_SECONDS
+    timeout_seconds = CLONE_SECONDS + SETUP_SECONDS
     reattachable = True
 
     class Arguments(ToolArguments):
@@ -217,6 +218,7 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
     name = "push_branch"
     effect = Effect.IDEMPOTENT
     timeout_seconds = PUSH_SECONDS
+    sends_out = True
 
     class Arguments(ToolArguments):
         repository: str = Field(pattern=NAME)
@@ -226,12 +228,6 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
     def subject(self, arguments: Arguments) -> str:
         where = f"{arguments.repository} {arguments.branch}"
         return to_one_line(f"{where} at {arguments.commit[:12]}")
-
-    @property
-    def safe(self) -> bool:
-        """It leaves the sandbox."""
-        # guard: push-asks-as-unsafe-calls-do
-        return False
 
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         try:
