@@ -24,6 +24,7 @@ PACKAGE_CACHE_MIB = env.integer(
     at_least=16,
     meaning="The packages that the sandboxes of one project keep together, on each machine, if the project wants that. "
     "The oldest go first.",
+)
 PRIVATE_GIT_SERVERS = env.comma_separated(
     "PRIVATE_GIT_SERVERS",
     meaning="Git servers in private networks that projects may link, as host:port or host:*, comma separated. They may be"

@@ -83,8 +83,6 @@ class SandboxSpec:
     its network gate, which a new sandbox gets; None without a network. ``image``: that of a new container; empty for the
     default. Bubblewrap has none. ``cache_of``: the project whose package cache
     it shares; None without one. ``cache``: the folder of that. ``variables``: what its commands get besides.
-    its network gate, which a new sandbox gets; None without a network. ``variables``: what its commands get besides.
-    ``image``: that of a new container; empty for the default. Bubblewrap has none.
     ``repositories``: the addresses of linked repositories, each with the one at which its sandbox reaches it.
     """
 

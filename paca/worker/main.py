@@ -33,9 +33,8 @@ from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.file_requests import FileServer
 from paca.worker.memory_reviewer import MemoryReviewer
-from paca.worker.sandboxes import availability, cache_keeper, sweeper
 from paca.worker.repository_access import RepositoryBroker
-from paca.worker.sandboxes import availability, sweeper
+from paca.worker.sandboxes import availability, cache_keeper, sweeper
 from paca.worker.sandboxes.network_gates import GateKeeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
