@@ -5,6 +5,7 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
 from paca.common.api.errors import unknown_address
+from paca.conversations import git_webhooks
 from paca.mcp_server.gate import Gate
 from paca.ops import health, metrics
 
@@ -22,6 +23,7 @@ api = [
     path("", include("paca.accounts.api.urls")),
     path("", include("paca.projects.api.urls")),
     path("", include("paca.agents.api.urls")),
+    path("", include("paca.repositories.api.urls")),
     path("", include("paca.conversations.api.urls")),
     path("", include("paca.realtime.api.urls")),
 ]
@@ -34,6 +36,7 @@ urlpatterns = [
     path("api/", unknown_address),
     path("api/<any_text:rest>", unknown_address),
     path("mcp/", Gate.as_view(), name="mcp"),
+    path("webhooks/git/<uuid:repository_id>/", git_webhooks.receive, name="git_webhook"),
     path("accounts/", include("paca.accounts.urls")),
     path("admin/", admin.site.urls),
     path("", include("paca.web.urls")),

@@ -12,6 +12,7 @@ os.environ.setdefault("LLM_LOADING_SECONDS", "0.1")
 # The scripted model servers of tests.
 os.environ.setdefault("PRIVATE_MODEL_SERVERS", "127.0.0.1:*,localhost:*,[::1]:*")
 os.environ.setdefault("PRIVATE_MCP_SERVERS", "127.0.0.1:*,localhost:*,[::1]:*")
+os.environ.setdefault("PRIVATE_GIT_SERVERS", "127.0.0.1:*,localhost:*,[::1]:*")
 # Scripts of model servers have no reply for a title; the tests of titles switch them on.
 os.environ.setdefault("TITLE_MODEL", "off")
 os.environ.setdefault("ENCRYPTION_KEY", "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=")

@@ -81,8 +81,7 @@ def _erase(current: Conversation, *, by: Member | None) -> None:
     current.rest_approved_by, current.todo, current.plan = "", None, None
     current.background_running = current.branch = current.pr_url = None
     said = ("title", "detail", "rest_approved_by", "todo", "plan", "background_running")
-    said += ("branch", "pr_url")
-    current.save(update_fields=["deleted_at", "updated_at", *said])
+    current.save(update_fields=["deleted_at", "updated_at", *said, "branch", "pr_url"])
     Trigger.objects.filter(conversation=current).delete()
     Suggestion.objects.filter(conversation=current).delete()
     PersonRequest.objects.filter(conversation=current).delete()

@@ -218,6 +218,34 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
     f"DELETE {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/sign-in/":
                                        (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}git-connections/":         (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}git-connections/":        (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}git-connections/{{connection_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}git-connections/{{connection_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}git-connections/{{connection_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}repositories/":            (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}repositories/":           (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}repositories/{{repository_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}repositories/{{repository_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}repositories/{{repository_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"POST {P}repositories/{{repository_id}}/test/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"POST {P}repositories/{{repository_id}}/webhook-secret/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/repositories/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PUT {P}agents/{{agent_id}}/repositories/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"GET {T}branches/":                (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {C}branches/":                (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    # Git servers send POST with a signature, as tests/repositories/test_webhooks.py does; no sign-in counts.
+    "GET /webhooks/git/{repository_id}/": (405,) * 10,
     f"GET {P}memory/":
                                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"POST {P}memory/":
@@ -402,6 +430,8 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/conversations/{conversation_id}/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/conversations/{conversation_id}/network/":
+                                       (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     # -- approvals: a call of the conversation waits; nobody has approved the rest ------------
     "GET /api/v1/approvals/":          (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     f"GET {C}approvals/":              (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
@@ -523,6 +553,23 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"PATCH {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/": {"enabled": False},
         f"POST {P}agents/{{agent_id}}/mcp-servers/{{server_id}}/tools/": {
             "tools": [{"name": "log", "enabled": False}]
+        },
+        f"POST {P}git-connections/": {
+            "name": "Server",
+            "kind": "git",
+            "base_url": "https://git.example.org",
+        },
+        f"PATCH {P}git-connections/{{connection_id}}/": {"name": "Another"},
+        f"POST {P}repositories/": {
+            "url": "https://git.example.org/team/other.git",
+            "connection_id": str(target.ids["connection_id"]),
+        },
+        f"PATCH {P}repositories/{{repository_id}}/": {
+            "connection_id": str(target.ids["connection_id"])
+        },
+        f"PUT {P}agents/{{agent_id}}/repositories/": {
+            "access": "chosen",
+            "chosen": [str(target.ids["repository_id"])],
         },
         f"POST {P}agents/{{agent_id}}/check-ins/": {
             "name": "Board",

@@ -63,6 +63,8 @@ def test_id_of_another_project_in_the_path_is_not_found(projects: TwoProjects) -
     requests = {
         f"{row} with {name} of B": request_line(row, projects.a, **{name: projects.b.ids[name]})
         for row in ROWS
+        # A git server belongs to no project.
+        if "/webhooks/" not in row
         for name in access_routes.parameters(row)
         if name not in WITHOUT_FOREIGN_OBJECT
     }

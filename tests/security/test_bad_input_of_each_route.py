@@ -86,6 +86,14 @@ TABLE: dict[str, list[tuple[Any, str, str]]] = {
         ({"tools": [{"name": "log", "accept": True}]}, "tools.0.hash", REQUIRED),
         ({"tools": [{"name": "no", "safe": False}]}, "tools.0.name", "no such tool"),
     ],
+    # tests/repositories/test_api.py has the long tables of these.
+    f"POST {P}git-connections/": [({}, "base_url", REQUIRED), ({"name": "a", "kind": "svn", "base_url": "https://a.example"}, "kind", "not a valid choice")],
+    f"PATCH {P}git-connections/{{connection_id}}/": [UNKNOWN, ({"secret": 1.5, "auth": "x"}, "auth", "not a valid choice")],
+    f"POST {P}repositories/": [({}, "url", REQUIRED), ({"url": "file:///etc"}, "url", "Write an address"), ({"url": "https://a.example/b/c", **UNKNOWN[0]}, *UNKNOWN[1:])],
+    f"PATCH {P}repositories/{{repository_id}}/": [UNKNOWN, ({"reviews": "all"}, "reviews", "not a valid choice"), ({"reviewers": "ada"}, "reviewers", "Expected a list")],
+    f"POST {P}repositories/{{repository_id}}/test/": [UNKNOWN, ([], "body", "Expected a dictionary")],
+    f"POST {P}repositories/{{repository_id}}/webhook-secret/": [UNKNOWN],
+    f"PUT {A}repositories/": [({}, "access", REQUIRED), ({"access": "chosen", "chosen": ["x"]}, "chosen.0", "valid UUID"), ({"access": "all", **UNKNOWN[0]}, *UNKNOWN[1:])],
     f"POST {P}personas/": [
         ({"name": "a", "text": "b", **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({}, "text", REQUIRED),

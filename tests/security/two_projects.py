@@ -48,6 +48,7 @@ from paca.projects.services import (
     workspaces,
 )
 from tests.support.api import Api
+from tests.support.repositories import make_connection, make_repository
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ def make_project(owner_name: str) -> ProjectObjects:
         "check_in_id": check_ins.create(
             agent, name="Secret", prompt="A secret", every_minutes=60, by=me
         ).pk,
+        **_link_repository(project),
         **_noted(project, agent, chat.conversation_id),
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
@@ -144,6 +146,13 @@ def make_project(owner_name: str) -> ProjectObjects:
     }
     agent_status.plan(agent, status="paused", mode="graceful", at=tomorrow(), by=me)
     return ProjectObjects(owner, project, ids)
+
+
+def _link_repository(project: Project) -> dict[str, UUID | int]:
+    """A repository on a server that does not exist, and a connection that no repository uses."""
+    unused = make_connection(project, base_url="https://git.example.org", name="Unused")
+    repository = make_repository(project, "secret")
+    return {"connection_id": unused.pk, "repository_id": repository.pk}
 
 
 def _make_disabled_plugin(project: Project, me: Member) -> Plugin:

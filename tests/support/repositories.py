@@ -5,8 +5,7 @@ from typing import Any
 from paca.agents import encryption
 from paca.projects.models import Project
 from paca.repositories.models import GitConnection, Repository
-
-TOKEN = "git-token-0123456789abcdef"
+from tests.support.git_host_server import TOKEN
 
 
 def make_connection(

@@ -7,6 +7,7 @@ from paca.conversations.api import (
     agent_status,
     approvals,
     background,
+    branches,
     budgets,
     chats,
     check_ins,
@@ -93,6 +94,7 @@ conversation = [
     path("files/archive/", files.FileArchive.as_view(), name="conversation-files-archive"),
     path("files/changes/", files.FileChanges.as_view(), name="conversation-files-changes"),
     path("files/diff/", files.FileDiff.as_view(), name="conversation-file-diff"),
+    path("branches/", branches.ConversationBranches.as_view(), name="conversation-branches"),
     path("network/", network.NetworkUses.as_view(), name="conversation-network"),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),
@@ -111,6 +113,7 @@ conversation = [
 ]
 
 task = [
+    path("branches/", branches.TaskBranches.as_view(), name="task-branches"),
     path("write-with-ai/", instructions.WriteWithAI.as_view(), name="task-write-with-ai"),
     path("suggestion/", instructions.TaskSuggestion.as_view(), name="task-suggestion"),
     path("suggestion/keep/", instructions.KeepSuggestion.as_view(), name="task-suggestion-keep"),

@@ -22,7 +22,12 @@ from paca.conversations.models import (
     Turn,
     TurnStatus,
 )
-from paca.conversations.services import background, suggestions, thread_comments
+from paca.conversations.services import (
+    background,
+    pull_requests,
+    suggestions,
+    thread_comments,
+)
 from paca.projects.models import Comment, Doc, KeyedWrite, Member, NotificationKind, Task
 from paca.projects.services import notifications
 
@@ -157,9 +162,9 @@ def _open_requests(current: Conversation, turn: int) -> list[Trigger]:
     answered = closed.order_by("-number").values_list("number", flat=True).first() or 0
     # guard: stopped-requests-stay-closed
     last = max(answered, event_log.last_stopped_turn(current.pk))
-    # What came of a background command is told where the answer was that waited for it.
+    # What came of a background command or a review is told where the answer was that began it.
     reports = current.trigger_type in REPORTED_TYPES
-    kinds = (*REPORTED_TYPES, background.WAKE) if reports else REPORTED_TYPES
+    kinds = (*REPORTED_TYPES, background.WAKE, pull_requests.REVIEW) if reports else REPORTED_TYPES
     found = Trigger.objects.filter(
         conversation=current, kind__in=kinds, turn__gt=last, turn__lte=turn
     )

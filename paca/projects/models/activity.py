@@ -28,6 +28,9 @@ class ActivityKind(models.TextChoices):
     AGENT_SESSION_STOPPED = "agent.session.stopped"
     # The agent's role does not allow a comment. The answer or refusal is in ``changes``.
     AGENT_COMMENT_WITHHELD = "agent.comment.withheld"
+    # The git server told it; ``changes`` names the pull request.
+    PULL_REQUEST_MERGED = "pull_request.merged"
+    PULL_REQUEST_CLOSED = "pull_request.closed"
 
 
 class Activity(BaseModel):

@@ -43,7 +43,8 @@ class GitConnectionQuerySet(models.QuerySet["GitConnection"]):
 class GitConnection(BaseModel):
     """A git server and the credentials for it. They are sent to addresses below ``base_url`` only.
 
-    ``encrypted_secret`` is the token, the password or the private key of the GitHub app.
+    ``encrypted_secret`` is the token, the password or the private key of the GitHub app. ``account`` is the name of the
+    account there, as the server told it last; what it writes there never gives an agent work.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="git_connections")
@@ -54,6 +55,9 @@ class GitConnection(BaseModel):
     username = models.CharField(max_length=200, blank=True)
     app_id = models.CharField(max_length=100, blank=True)
     installation_id = models.CharField(max_length=30, blank=True)
+    account = models.CharField(
+        max_length=200, blank=True, db_default="", default="", editable=False
+    )
     encrypted_secret = models.TextField(blank=True, editable=False)
 
     objects = GitConnectionQuerySet.as_manager()

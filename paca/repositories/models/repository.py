@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Self
+import re
+from typing import Any, Self
 
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 
@@ -12,6 +14,8 @@ from paca.projects.models import Project
 from paca.repositories.models.addresses import MAX_URL_CHARACTERS, check_clone_url
 from paca.repositories.models.connection import GitConnection
 
+MAX_REVIEWERS = 50
+ACCOUNT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 MAX_REPOSITORY_NAME_CHARACTERS, MAX_BRANCH_CHARACTERS, MAX_PROBLEM_CHARACTERS = 60, 255, 1000
 
 # An agent says it in its tools, and its folder in the sandbox has it.
@@ -33,7 +37,19 @@ class ReviewPolicy(models.TextChoices):
     """Whose reviews on a pull request its agent works on: people without rights in the repository could mislead it."""
 
     NOBODY = "nobody", "Nobody's"
-    MEMBERS = "members", "Those of people who may write to the repository"
+    LISTED = "listed", "Those of the listed accounts"
+    MEMBERS = (
+        "members",
+        "Those of people who may write to the repository, and of the listed accounts",
+    )
+
+
+def check_reviewers(names: Any) -> None:
+    """Raises ``ValidationError`` if it is not a short list of names of accounts."""
+    if not isinstance(names, list) or len(names) > MAX_REVIEWERS:
+        raise ValidationError(f"Write a list of at most {MAX_REVIEWERS} names of accounts.")
+    if not all(isinstance(each, str) and ACCOUNT_NAME.match(each) for each in names):
+        raise ValidationError("Write names of accounts, such as ada; without @.")
 
 
 class RepositoryQuerySet(models.QuerySet["Repository"]):
@@ -80,6 +96,13 @@ class Repository(BaseModel):
         default=ReviewPolicy.MEMBERS,
         db_default=ReviewPolicy.MEMBERS,
         help_text="Whose reviews on a pull request its agent works on.",
+    )
+    reviewers = models.JSONField(
+        default=list,
+        blank=True,
+        db_default=[],
+        validators=[check_reviewers],
+        help_text="Accounts of the git server whose reviews count too.",
     )
     encrypted_webhook_secret = models.TextField(blank=True, editable=False)
     state = models.CharField(

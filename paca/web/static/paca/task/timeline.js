@@ -60,6 +60,8 @@ export function phrasesOf(kind, changes) {
   if (KINDS.has(kind)) return [{ verb: KINDS.get(kind) }];
   if (kind === "task.attachment.added") return changes.map(({ new: name }) => ({ verb: "attached", to: name }));
   if (kind === "task.attachment.removed") return changes.map(({ old }) => ({ verb: "removed the attachment", to: old }));
+  if (kind === "pull_request.merged") return changes.map(({ new: name }) => ({ verb: "was told of the merge of", to: name }));
+  if (kind === "pull_request.closed") return changes.map(({ new: name }) => ({ verb: "was told of the end, without a merge, of", to: name }));
   const phrases = changes.map(({ field, old, new: now }) => phraseOf(field, old, now));
   return phrases.length ? phrases : [{ verb: "changed it" }];
 }

@@ -1,0 +1,1 @@
+"""The REST API of repositories and connections to git servers."""
