@@ -70,6 +70,8 @@ MAY_CROSS = {
     "paca/worker/database.py": "the worker's door to the database",
     "paca/mcp_server/application.py": "the import of the SDK takes seconds",
     "paca/realtime/database.py": "the sockets' door to the database",
+    "paca/repositories/hosts/client.py": "git servers are asked from threads, by the checked transport, which is async",
+    "paca/worker/pull_request_access.py": "a git server is waited for in no thread of the database",
     "paca/worker/thread.py": "the event loop of the worker, in a thread of its own",
     "paca/worker/main.py": "the thread of the lease hands a lost lease to the event loop",
     "paca/worker/telemetry.py": "ends of turns come from other threads",

@@ -33,7 +33,8 @@ def header_for(repository: Repository) -> Credential:
     """What git shows the server of a repository, for requests below the repository's address only.
 
     It may ask the server for a short-lived token, so it is called outside transactions. Raises
-    ``SecretUnreadable`` if the stored secret cannot be read, and the errors of ``hosts.errors``.
+    ``SecretUnreadable`` if the stored secret cannot be read, ``GitServerRefused`` if the repository is not on the server
+    of its connection, and the other errors of ``hosts.errors``.
     """
     connection = repository.connection
     if connection is None or connection.auth == GitAuth.NONE:

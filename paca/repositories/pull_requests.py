@@ -42,9 +42,7 @@ def prepare(agent: Agent, conversation_id: UUID, wanted: WantedPullRequest) -> P
     repository = found.filter(name=wanted.repository).first()
     if repository is None:
         names = ", ".join(found.values_list("name", flat=True)) or "none"
-        raise PullRequestRefused(
-            f"You can use no repository of this name. You can use: {names}."
-        )
+        raise PullRequestRefused(f"You can use no repository of this name. You can use: {names}.")
     for name in (wanted.branch, wanted.base or "main"):
         if not is_branch_name(name):
             raise PullRequestRefused(f"{name} is no name of a branch.")

@@ -62,6 +62,10 @@ BROKER_CONTROL = "tests/repositories/broker/test_control.py"
 MIRRORS = "tests/repositories/broker/test_mirrors.py"
 REPOSITORY_TOOLS = "tests/repositories/test_repository_tools.py"
 REPOSITORY_ACCESS = "tests/repositories/test_selectors.py"
+HOSTS = "tests/repositories/test_hosts.py"
+REPOSITORY_API = "tests/repositories/test_api.py"
+WEBHOOKS = "tests/repositories/test_webhooks.py"
+PULL_REQUEST_TOOL = "tests/repositories/test_pull_request_tool.py"
 MCP_SERVERS = "tests/agents/mcp/test_mcp_servers.py"
 MCP_TOOLS = "tests/agents/mcp/test_mcp_tools.py"
 FILE_REQUESTS = "tests/conversations/test_file_requests.py"
@@ -2388,4 +2392,135 @@ MUTANTS = (
         (SANDBOX_LIMITS,),
     ),
     Mutant("sandbox-quota-above-the-ceiling", never, (SANDBOX_LIMITS,)),
+    Mutant(
+        "git-credentials-stay-with-their-server",
+        never,
+        (f"{HOSTS}::test_credentials_go_to_the_server_of_their_connection_only",),
+    ),
+    Mutant(
+        "git-metadata-addresses",
+        never,
+        (f"{HOSTS}::test_a_listed_server_is_no_way_to_a_metadata_service",),
+    ),
+    Mutant(
+        "git-private-addresses",
+        value("True"),
+        (f"{HOSTS}::test_client_connects_to_no_private_address_and_not_in_the_clear",),
+    ),
+    Mutant(
+        "git-credentials-over-tls",
+        never,
+        (f"{HOSTS}::test_client_connects_to_no_private_address_and_not_in_the_clear",),
+    ),
+    Mutant(
+        "git-answers-are-bounded", never, (f"{HOSTS}::test_client_says_what_the_server_answers",)
+    ),
+    Mutant(
+        "git-servers-by-tls",
+        never,
+        (f"{REPOSITORY_API}::test_wrong_input_of_a_connection_is_refused_with_the_field",),
+    ),
+    Mutant(
+        "git-connection-stays-with-its-repositories",
+        never,
+        (f"{REPOSITORY_API}::test_connection_does_not_leave_its_repositories",),
+    ),
+    Mutant(
+        "git-secret-stays-with-its-server",
+        never,
+        (f"{REPOSITORY_API}::test_secret_is_typed_again_for_another_server_or_way_to_sign_in",),
+    ),
+    Mutant(
+        "another-repository-begins-anew",
+        removed,
+        (f"{REPOSITORY_API}::test_another_address_is_another_repository",),
+    ),
+    Mutant(
+        "chosen-repositories-of-the-project",
+        never,
+        (f"{REPOSITORY_API}::test_service_refuses_rows_of_another_project",),
+    ),
+    Mutant(
+        "connection-of-the-same-project",
+        never,
+        (f"{REPOSITORY_API}::test_service_refuses_rows_of_another_project",),
+    ),
+    Mutant(
+        "repositories-by-tls",
+        never,
+        (f"{REPOSITORY_API}::test_wrong_input_of_a_repository_is_refused_with_the_field",),
+    ),
+    Mutant(
+        "repository-is-on-the-server-of-its-connection",
+        never,
+        (f"{REPOSITORY_API}::test_wrong_input_of_a_repository_is_refused_with_the_field",),
+    ),
+    Mutant(
+        "git-server-answers-as-one",
+        never,
+        (f"{REPOSITORY_API}::test_server_without_an_api_is_asked_as_git_does",),
+    ),
+    Mutant(
+        "deleted-project-keeps-no-git-secrets",
+        never,
+        (f"{REPOSITORY_API}::test_deleted_project_keeps_no_repository_and_no_secret",),
+    ),
+    Mutant(
+        "webhook-signature",
+        never,
+        (f"{WEBHOOKS}::test_unsigned_requests_are_answered_alike_whatever_stands_behind_the_id",),
+    ),
+    Mutant(
+        "webhook-of-another-repository",
+        value("True"),
+        (f"{WEBHOOKS}::test_events_about_something_else_have_no_effect",),
+    ),
+    Mutant(
+        "bots-give-no-work",
+        never,
+        (f"{WEBHOOKS}::test_strangers_and_accounts_of_programs_give_no_work",),
+    ),
+    Mutant(
+        "strangers-give-no-work", never, (f"{WEBHOOKS}::test_setting_says_whose_reviews_count",)
+    ),
+    Mutant(
+        "association-tells-strangers",
+        never,
+        (f"{WEBHOOKS}::test_association_of_a_stranger_is_believed_before_the_server_is_asked",),
+    ),
+    Mutant(
+        "review-of-work-that-was-taken-away",
+        never,
+        (f"{WEBHOOKS}::test_review_of_a_task_that_was_taken_away_gives_no_work",),
+    ),
+    Mutant(
+        "review-is-quoted-line-by-line",
+        value("text"),
+        (f"{WEBHOOKS}::test_review_continues_the_conversation_that_opened_the_pull_request",),
+    ),
+    Mutant(
+        "webhook-counts-once",
+        value("True"),
+        (f"{WEBHOOKS}::test_end_of_a_pull_request_is_told_on_conversation_and_task",),
+    ),
+    Mutant(
+        "reviews-of-people-with-rights",
+        never,
+        (f"{WEBHOOKS}::test_strangers_and_accounts_of_programs_give_no_work",),
+    ),
+    Mutant(
+        "pull-request-is-not-of-its-own-base",
+        never,
+        (f"{PULL_REQUEST_TOOL}::test_wrong_arguments_are_told_and_open_nothing",),
+    ),
+    Mutant(
+        "pull-request-is-opened-once",
+        never,
+        (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),
+    ),
+    Mutant(
+        "pull-request-of-others",
+        never,
+        (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),
+    ),
 )

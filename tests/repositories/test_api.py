@@ -9,14 +9,22 @@ from django.test.utils import CaptureQueriesContext
 from paca.accounts.models import AuditEntry
 from paca.agents import encryption
 from paca.agents import services as agents
+from paca.common.errors import Invalid
 from paca.conversations import known_secrets
 from paca.conversations.models import Conversation, ConversationBranch
 from paca.conversations.services import start_chat
 from paca.projects.services import projects
-from paca.repositories.models import AgentRepositories, GitConnection, Repository
+from paca.repositories.credentials import basic
+from paca.repositories.models import (
+    AgentRepositories,
+    GitConnection,
+    Repository,
+    RepositoryAccess,
+)
 from paca.repositories.services import connections, repositories
 from tests.support.api import Api
 from tests.support.git_host_server import TOKEN, GitHostServer
+from tests.support.json_server import JsonServer
 from tests.support.repositories import make_connection, make_repository
 from tests.support.world import World, make_world
 
@@ -272,6 +280,31 @@ def test_repositories_of_an_agent_are_chosen(world: World, api: Api) -> None:
     given["chosen"] = [str(foreign.pk)]
     assert api.ask("put", address, given).status_code == 404
     assert AuditEntry.objects.filter(action="agent.repositories_changed").count() == 1
+
+
+def test_service_refuses_rows_of_another_project(world: World) -> None:
+    other = make_world("Other")
+    foreign = make_repository(other.project, connection=make_connection(other.project))
+    with pytest.raises(Invalid):
+        repositories.set_access(
+            world.agent, access=RepositoryAccess.CHOSEN, chosen=[foreign], by=world.owner
+        )
+    with pytest.raises(Invalid):
+        repositories.link(
+            world.project, url=foreign.url, connection=foreign.connection, by=world.owner
+        )
+
+
+@pytest.mark.parametrize("is_git", [True, False])
+def test_server_without_an_api_is_asked_as_git_does(world: World, api: Api, is_git: bool) -> None:
+    media = "application/x-git-upload-pack-advertisement" if is_git else "text/html"
+    with JsonServer(lambda _: (200, {}), media_type=media) as git:
+        connection = make_connection(world.project, kind="git", base_url=git.base_url)
+        repository = make_repository(world.project, connection=connection)
+        found = api.post(path(world, "repositories", repository.pk, "test")).json()
+        assert found["works"] is is_git
+        assert git.asked[0].path == "/team/shop.git/info/refs?service=git-upload-pack"
+        assert git.asked[0].headers["authorization"] == basic("git", TOKEN)
 
 
 # --- secrets and ends ----------------------------------------------------------------------------

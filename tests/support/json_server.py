@@ -24,9 +24,10 @@ Answer = Callable[[Asked], tuple[int, Any]]
 class JsonServer:
     """``answer`` gives the status and the value for each request. ``asked`` are the requests so far."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, *, media_type: str = "application/json") -> None:
         self.asked: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.asked, answer))
+        handler = _handler(self.asked, answer, media_type)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.01,), daemon=True
         )
@@ -45,7 +46,7 @@ class JsonServer:
         self._thread.join(10)
 
 
-def _handler(asked: list[Asked], answer: Answer) -> type[BaseHTTPRequestHandler]:
+def _handler(asked: list[Asked], answer: Answer, media_type: str) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
@@ -54,7 +55,7 @@ def _handler(asked: list[Asked], answer: Answer) -> type[BaseHTTPRequestHandler]
             status, value = answer(asked[-1])
             content = json.dumps(value).encode()
             self.send_response(status)
-            self.send_header("content-type", "application/json")
+            self.send_header("content-type", media_type)
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -8,7 +8,7 @@ from typing import Protocol
 from pydantic import Field
 
 from paca import events
-from paca.common.errors import PacaError
+from paca.common.errors import NotAllowed, PacaError
 from paca.engine.tools.base import (
     Effect,
     NonEmptyText,
@@ -98,7 +98,7 @@ class CreatePullRequest(Tool["CreatePullRequest.Arguments"]):
         try:
             opened = await self._access.open(wanted)
         except PacaError as error:
-            refused = isinstance(error, PullRequestRefused) or error.code == "not_allowed"
+            refused = isinstance(error, PullRequestRefused | NotAllowed)
             return ToolOutput(error.detail, failed=True, cause="refused" if refused else "")
         event = events.PullRequestOpened(
             repository_id=opened.repository_id,

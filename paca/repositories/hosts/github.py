@@ -53,7 +53,8 @@ class GithubApp:
     def token_for(self, path: str) -> InstallationToken:
         """A new token for the repository ``owner/name``, and for no other.
 
-        Raises the errors of ``hosts.errors``, and ``Invalid`` if the private key cannot be read.
+        Raises ``GitServerRefused`` if the app may not work on it, ``GitServerFailed`` and the other errors of
+        ``hosts.errors``, and ``Invalid`` if the private key cannot be read.
         """
         wanted = {"repositories": [path.rpartition("/")[2]], "permissions": PERMISSIONS}
         address = f"/app/installations/{quote(self.installation_id, safe='')}/access_tokens"
