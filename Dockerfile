@@ -7,13 +7,13 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE}
 
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends ca-certificates python3 python3-venv \
+ && apt-get install --yes --no-install-recommends ca-certificates git python3 python3-venv \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb \
  && useradd --system --uid 10001 --user-group --home-dir /var/lib/paca --create-home \
     --shell /usr/sbin/nologin paca \
  && chmod 700 /var/lib/paca \
- # The volumes with the network gates and the package caches of sandboxes are made with this owner.
- && install -d -o paca -g paca -m 0700 /var/lib/paca/run /var/lib/paca/run/egress /var/lib/paca/caches
+ # The volumes with the network gates, the package caches of sandboxes and the mirrors are made with this owner.
+ && install -d -o paca -g paca -m 0700 /var/lib/paca/run /var/lib/paca/run/egress /var/lib/paca/caches /var/lib/paca/mirrors
 
 # Before the code, so that a change to it costs seconds. Each package is checked against its hash, and
 # compiled once here instead of at each start.

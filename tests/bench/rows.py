@@ -40,6 +40,8 @@ ROWS = {
     "pool-docker": Row("containers.warm_start"),
     "removal-docker": Row("containers.removal"),
     "viewers": Row("viewers.one_stream"),
+    "clone-server": Row("cloning.from_the_server"),
+    "clone-mirror": Row("cloning.from_the_mirror"),
 }
 
 

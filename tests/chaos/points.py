@@ -33,6 +33,7 @@ from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
 from paca.worker import helper_wait, main, person_wait, stream_buffer, turn_end
+from paca.worker.repository_access import RunRepositoryAccess
 from paca.worker.sandboxes import run_sandbox
 
 VARIABLE = "PACA_FAULT"
@@ -84,6 +85,10 @@ def _asks(*ops: str) -> Arrives:
 
 def _calls_a_server(_attachment: Any, op: str, **fields: Any) -> bool:
     return op == "send" and b"tools/call" in b64decode(fields["data"])
+
+
+def _pushes(_attachment: Any, op: str, **fields: Any) -> bool:
+    return op == "run" and "-push-" in fields.get("call_id", "")
 
 
 def _shows(kind: type[events.Event]) -> Arrives:
@@ -196,6 +201,13 @@ MCP_POINTS: dict[str, Point] = {
     "mcp-call-sent": Point(Attachment, "request", "sent", _calls_a_server),
     "mcp-call-answered": Point(mcp_tools, "answer", "after"),
 }
+# Points from what the server has before a push to what it has after it.
+PUSH_POINTS: dict[str, Point] = {
+    "push-asked": Point(RunRepositoryAccess, "remote_state", "after"),
+    "push-allowed": Point(RunRepositoryAccess, "allow_push", "before"),
+    "push-sent": Point(Attachment, "request", "sent", _pushes),
+    "push-answered": Point(Attachment, "request", "after", _pushes),
+}
 # Points around the start of helpers, the wait for them, the end of each, and the end of the wait.
 HELPER_POINTS: dict[str, Point] = {
     "helpers-unstarted": Point(helper_wait, "begin", "before"),
@@ -234,6 +246,7 @@ ALL_POINTS = (
     | CHECK_IN_POINTS
     | BACKGROUND_POINTS
     | MCP_POINTS
+    | PUSH_POINTS
     | HELPER_POINTS
     | TEAM_POINTS
 )

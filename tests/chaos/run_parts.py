@@ -31,6 +31,7 @@ MODULES = {
     "BUDGET": "reaching_limits",
     "BACKGROUND": "background_work",
     "MCP": "mcp_calls",
+    "REPOSITORY": "repository_work",
     "HELPERS": "helping",
     "TEAM": "teaming",
 }

@@ -11,6 +11,7 @@ from tests.chaos import (
     mcp_calls,
     points,
     reaching_limits,
+    repository_work,
     switching,
     teaming,
 )
@@ -32,5 +33,7 @@ def test_each_case_dies_at_a_known_point(short):
         found += mcp_calls.cases(testbed, short=short)
         found += helping.cases(testbed, short=short)
         found += teaming.cases(testbed, short=short)
+        repositories = repository_work.cases(testbed, short=short)
+        found += [name.partition(":")[0] for name in repositories]
         assert found
         assert set(found) <= points.ALL_POINTS.keys()

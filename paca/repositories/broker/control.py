@@ -21,7 +21,7 @@ from paca.repositories.broker.serving import Refused
 logger = logging.getLogger(__name__)
 MAX_LINE = 64 << 10
 ASK_SECONDS = 30.0
-WAIT_SECONDS = 10.0  # for a worker, after the broker was started
+WAIT_SECONDS = 120.0  # for a worker, after the broker was started or the last worker has ended
 KEPT_SECONDS = 10.0
 MAX_KEPT = 1000
 NO_WORKER = "Paca cannot look this repository up now. Run the command again in a moment."
@@ -95,14 +95,28 @@ class Control:
         return route
 
     async def _ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer of the first worker that has one. Raises ``Refused`` if none does."""
-        with suppress(TimeoutError):
+        """The answer of the first worker that has one. Raises ``Refused`` if none does in time.
+
+        A worker that is killed is replaced by another one, which takes a while: git in the sandbox waits.
+        """
+        try:
             async with asyncio.timeout(WAIT_SECONDS):
-                await self._has_answerer.wait()
-        for answerer in list(reversed(self._answerers)):
-            with suppress(TimeoutError, ConnectionError):
-                return await answerer.ask(question)
-        raise Refused(NO_WORKER)
+                while True:
+                    await self._has_answerer.wait()
+                    answerer = self._answerers[-1]
+                    with suppress(TimeoutError, ConnectionError):
+                        return await answerer.ask(question)
+                    self._forget(answerer)
+        except TimeoutError:
+            raise Refused(NO_WORKER) from None
+
+    def _forget(self, answerer: Answerer) -> None:
+        """Ask this worker no more: it is gone, or does not answer."""
+        if answerer in self._answerers:
+            self._answerers.remove(answerer)
+        if not self._answerers:
+            self._has_answerer.clear()
+            self._kept.clear()
 
     async def answerer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve the connection of a worker that answers, until it is gone."""
@@ -112,10 +126,7 @@ class Control:
         try:
             await answerer.listen(reader)
         finally:
-            self._answerers.remove(answerer)
-            if not self._answerers:
-                self._has_answerer.clear()
-                self._kept.clear()
+            self._forget(answerer)
 
     async def grant(
         self,

@@ -145,7 +145,12 @@ class HostGit:
     ) -> str:
         """What a command printed. Raises ``GitFailed`` or ``TimeoutError``; it is killed then."""
         with config_file(config_for(route, addresses)) as config:
-            process = await self.start(*arguments, config=config, inherited=inherited)
+            try:
+                process = await self.start(*arguments, config=config, inherited=inherited)
+            except OSError as error:
+                raise GitFailed(
+                    f"git does not start on the server of Paca: {error.strerror}"
+                ) from error
             try:
                 async with asyncio.timeout(seconds):
                     output, problem = await process.communicate()

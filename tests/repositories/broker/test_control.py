@@ -68,6 +68,31 @@ async def test_worker_answers_for_the_conversation_and_repository_that_is_asked(
     assert not control._kept  # no credential outlives the worker that told it
 
 
+async def test_git_waits_for_the_worker_that_takes_over(client: BrokerClient) -> None:
+    control = client.served._control  # type: ignore[attr-defined]
+    asked = asyncio.Event()
+
+    async def die(conversation: UUID, repository: UUID) -> Route | str:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def find(conversation: UUID, repository: UUID) -> Route | str:
+        return ROUTE
+
+    first = asyncio.create_task(client.answer(die))
+    question = asyncio.create_task(control.route(uuid.uuid4(), uuid.uuid4()))
+    await asked.wait()
+    first.cancel()
+    await asyncio.wait({first})
+    await until(lambda: not control._answerers)
+    assert not question.done()
+    second = asyncio.create_task(client.answer(find))
+    assert await question == ROUTE
+    second.cancel()
+    await asyncio.wait({second})
+
+
 async def test_grant_counts_for_its_conversation_and_repository(client: BrokerClient) -> None:
     grant = Grant(uuid.uuid4(), uuid.uuid4(), "refs/heads/x", A, B)
     async with client.grant(grant):

@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,25 +15,16 @@ from paca.repositories.broker import host_git
 from paca.repositories.broker.host_git import GitFailed
 from paca.repositories.broker.mirrors import Mirrors
 from tests.repositories.broker.world import BrokerWorld
-from tests.support.git_server import HEADER, TOKEN, GitServer, git
+from tests.support.git_server import HEADER, TOKEN, git
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[GitServer]:
-    with GitServer(tmp_path / "server") as server:
-        server.create("app", {"a": os.urandom(100_000)})
-        yield server
-
-
-@pytest.fixture
-async def world(
-    tmp_path: Path, server: GitServer, anyio_backend: str
-) -> AsyncIterator[BrokerWorld]:
-    async with BrokerWorld(tmp_path / "w", server) as world:
-        world.with_mirror()
-        yield world
+def world(world: BrokerWorld) -> BrokerWorld:
+    """A broker whose repository may have a mirror."""
+    world.with_mirror()
+    return world
 
 
 async def test_fills_of_one_mirror_at_once_make_one_copy(world: BrokerWorld) -> None:
@@ -74,7 +64,7 @@ async def test_fill_that_fails_leaves_nothing(world: BrokerWorld) -> None:
 
 
 async def test_large_repository_has_no_mirror(world: BrokerWorld) -> None:
-    small = Mirrors(world.mirrors.root, max_bytes=50_000, max_age_seconds=1e6)
+    small = Mirrors(world.mirrors.root, max_bytes=150_000, max_age_seconds=1e6)
     with pytest.raises(GitFailed, match="larger than all mirrors may be"):
         await small.fill(world.route)
     assert not small.is_ready(world.route)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,33 +13,20 @@ from paca.repositories.broker import pkt_line
 from paca.repositories.broker.pkt_line import Command, CommandList, ProtocolProblem
 from paca.repositories.broker.routes import Grant, push_problem
 from tests.repositories.broker.world import ZEROS, BrokerWorld
-from tests.support.git_server import GitServer
 
 pytestmark = pytest.mark.anyio
 A, B = "a" * 40, "b" * 40
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[GitServer]:
-    with GitServer(tmp_path / "server") as server:
-        server.create("app")
-        yield server
-
-
-@pytest.fixture
-async def world(
-    tmp_path: Path, server: GitServer, anyio_backend: str
-) -> AsyncIterator[BrokerWorld]:
-    async with BrokerWorld(tmp_path / "w", server) as world:
-        yield world
 
 
 async def push(world: BrokerWorld, clone: Path, *what: str) -> tuple[int, str]:
     return await world.git("push", "origin", *what, cwd=clone)
 
 
-@pytest.mark.parametrize("size", [10, 3_000_000], ids=["small", "above the buffer"])
-@pytest.mark.parametrize("option", [(), ("--depth=1",)], ids=["whole", "shallow"])
+@pytest.mark.parametrize(
+    ("size", "option"),
+    [(10, ()), (3_000_000, ("--depth=1",))],
+    ids=["small", "shallow and above the buffer"],
+)
 async def test_granted_commit_is_pushed(
     world: BrokerWorld, size: int, option: tuple[str, ...]
 ) -> None:
@@ -71,19 +58,18 @@ REFUSED: dict[str, tuple[Callable[[str], tuple[str, ...]], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-async def test_push_beyond_the_grant_is_refused_in_words(world: BrokerWorld, name: str) -> None:
+async def test_push_beyond_the_grant_is_refused_in_words(world: BrokerWorld) -> None:
     world.server.commit("app", {"o": b"o"}, branch="old")
     clone = await world.clone()
     commit = await world.commit(clone, size=2_000_000)
     world.grant("work", commit)
     before = world.server.refs("app")
-    what, words = REFUSED[name]
-    code, output = await push(world, clone, *what(commit))
-    assert code != 0
-    assert words in output
-    assert "remote: Paca refused this push" in output
-    assert world.server.refs("app") == before
+    for name, (what, words) in REFUSED.items():
+        code, output = await push(world, clone, *what(commit))
+        assert code != 0, name
+        assert words in output, (name, output)
+        assert "remote: Paca refused this push" in output, name
+        assert world.server.refs("app") == before, name
 
 
 async def test_commit_made_after_the_approval_is_not_pushed(world: BrokerWorld) -> None:
