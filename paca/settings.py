@@ -8,6 +8,7 @@ from typing import Any
 from paca import env, installation_keys
 from paca.agent_settings import *  # noqa: F403
 from paca.common import csp, logs, trusted_proxies
+from paca.common.errors import ConfigurationError
 from paca.common.request_body import MAX_BODY_BYTES
 from paca.keep_settings import *  # noqa: F403
 from paca.model_settings import *  # noqa: F403
@@ -136,6 +137,11 @@ PACA_SANDBOX = env.choice(
     meaning="Where commands run; none refuses them. auto is Docker if it answers and has the image, "
     "else bubblewrap.",
 )
+if SANDBOX_RUNTIME and PACA_SANDBOX in ("bubblewrap", "none"):  # noqa: F405
+    raise ConfigurationError(
+        "SANDBOX_RUNTIME is a runtime of Docker, and PACA_SANDBOX says that sandboxes do not use Docker.",
+        next_step="unset SANDBOX_RUNTIME, or set PACA_SANDBOX=docker",
+    )
 AGENT_SANDBOX_IMAGE = env.text(
     "AGENT_SANDBOX_IMAGE",
     "paca-sandbox:1",

@@ -77,7 +77,7 @@ def test_settings_have_a_meaning_and_their_unit_in_their_name():
         "PORT",
         "SIZE",
     )
-    units += ("CHARACTERS",)
+    units += ("CHARACTERS", "FILES")
     units += ("COMPACT_AT",)  # a part of a window
     units += ("CONNECTIONS", "CONNECTIONS_PER_ADDRESS")
     for variable in VARIABLES.values():

@@ -29,7 +29,10 @@ def new_manager(*, every_backend: bool = False) -> SandboxManager:
         idle_seconds=settings.SANDBOX_IDLE_SECONDS,
         paused_seconds=settings.SANDBOX_PAUSED_SECONDS,
         docker=DockerAddress(
-            settings.DOCKER_HOST, settings.DOCKER_CERT_PATH, settings.AGENT_SANDBOX_IMAGE
+            settings.DOCKER_HOST,
+            settings.DOCKER_CERT_PATH,
+            settings.AGENT_SANDBOX_IMAGE,
+            runtime="" if every_backend else settings.SANDBOX_RUNTIME,
         ),
     )
 

@@ -37,11 +37,13 @@ BACKEND_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class DockerAddress:
-    """A Docker daemon and the image to use there. ``certificates``: the folder with the keys for TLS."""
+    """A Docker daemon and the image to use there. ``certificates``: the folder with the keys for TLS. ``runtime``: the
+    one that starts its containers; empty for its default."""
 
     host: str = ""
     certificates: str = ""
     image: str = DEFAULT_IMAGE
+    runtime: str = ""
 
 
 class SandboxManager:
@@ -69,6 +71,7 @@ class SandboxManager:
             image=address.image,
             idle_seconds=idle_seconds,
             paused_seconds=paused_seconds,
+            runtime=address.runtime,
         )
         self.warm_sandboxes = WarmSandboxes(docker_backend)
         available: dict[str, Backend] = {
@@ -77,7 +80,11 @@ class SandboxManager:
                 data_dir, install_id, idle_seconds=idle_seconds, paused_seconds=paused_seconds
             ),
         }
-        self.backends: Sequence[Backend] = [available[name] for name in BACKEND_NAMES[kind]]
+        names = BACKEND_NAMES[kind]
+        # guard: sandbox-runtime-has-no-substitute
+        if address.runtime:
+            names = tuple(name for name in names if name == "docker")
+        self.backends: Sequence[Backend] = [available[name] for name in names]
         self.gates = Gates(data_dir, install_id)
         self.package_caches = PackageCaches(data_dir, install_id)
         self.fallback_reason = ""  # why the better backend is installed but not used

@@ -2523,4 +2523,12 @@ MUTANTS = (
         never,
         (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),
     ),
+    Mutant("sandbox-signals-by-descriptor", removed, ("tests/sandbox/test_seccomp.py",)),
+    Mutant("sandbox-runtime-is-there", never, ("tests/sandbox/test_runtime.py",)),
+    Mutant("sandbox-runtime-has-no-substitute", never, ("tests/sandbox/test_runtime.py",)),
+    Mutant(
+        "ephemeral-files-only-of-archived-conversations",
+        never,
+        ("tests/conversations/test_ephemeral_files.py",),
+    ),
 )

@@ -102,6 +102,12 @@ def test_the_filter_of_commands_refuses_what_acts_on_the_runner(machine, column,
     assert verdict(program, priority, 0, 0, 5, arch=arch) == bpf.ALLOW
     for which, target in ((0, 1), (1, 0), (2, 0)):  # the runner, a group, a user
         assert verdict(program, priority, which, target, arch=arch) == bpf.EPERM
+    signal = runner_protection.PIDFD_SEND_SIGNAL[column]
+    assert verdict(program, signal, 3, 0, arch=arch) == bpf.ENOSYS
+    for request in runner_protection.TYPING_IOCTLS:
+        for disguise in (request, (5 << 32) | request):
+            refused = verdict(program, runner_protection.IOCTL[column], 0, disguise, arch=arch)
+            assert refused == bpf.EPERM
     prctl = runner_protection.PRCTL[column]
     pretended = bpf.ERROR  # the error number 0
     assert verdict(program, prctl, 4, 0, arch=arch) == pretended

@@ -230,15 +230,6 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"sandbox": {"files": 10**12}}, 400, "invalid", "sandbox.files", "At most"),
     ("PATCH", ONE, {"allowed_commands": ["a;b"]}, 400, "invalid", "allowed_commands", "program"),
     ("PATCH", ONE, {"sandbox": {"cpus": 0}}, 400, "invalid", "sandbox.cpus", "0.1"),
-    (
-        "PATCH",
-        ONE,
-        {"sandbox": {"network": "none"}},
-        400,
-        "invalid",
-        "sandbox.network",
-        "no such field",
-    ),
     ("PATCH", ONE, {"git": {"email": "nobody"}}, 400, "invalid", "git.email", "valid email"),
     ("PATCH", ONE, {"git": {"name": ""}}, 400, "invalid", "git.name", "blank"),
     # other objects

@@ -54,7 +54,8 @@ class SandboxInput(InputSerializer):
         choices=Agent.SandboxLife.choices,
         required=False,
         help_text="What happens to running processes when the sandbox is unused for a while: "
-        "ephemeral ends them, persistent pauses them first. Files are kept either way.",
+        "ephemeral ends them, persistent pauses them first. An ephemeral one loses its files when its conversation "
+        "stays in the archive for SANDBOX_ARCHIVED_SECONDS; else files are kept.",
     )
     network = serializers.ChoiceField(
         source="sandbox_network",

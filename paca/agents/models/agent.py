@@ -247,7 +247,8 @@ class Agent(SandboxEnvironment, BaseModel):
         max_length=10,
         choices=SandboxLife.choices,
         default=SandboxLife.EPHEMERAL,
-        help_text="Its files are kept until the conversation or its files are deleted.",
+        help_text="Files are kept until they or the conversation are deleted; those of an ephemeral sandbox until the "
+        "conversation has been in the archive for a while.",
     )
 
     sandbox_network = models.CharField(

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class SandboxLife(models.TextChoices):
-    """What happens to the processes of an unused sandbox. Its files are kept either way."""
+    """What happens to the processes of an unused sandbox, and to its files when its conversation is archived."""
 
     EPHEMERAL = "ephemeral", "Ephemeral: its processes end"
     PERSISTENT = "persistent", "Persistent: its processes are paused, and end later"

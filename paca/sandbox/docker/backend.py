@@ -23,6 +23,7 @@ from paca.sandbox.base import (
     new_probe_id,
 )
 from paca.sandbox.docker import container_exit, self_test
+from paca.sandbox.docker import runtime as docker_runtime
 from paca.sandbox.docker.container import Container
 from paca.sandbox.docker.creation import CREATE_SECONDS, ContainerCreator
 from paca.sandbox.docker.engine import PREFIX, DockerEngine, DockerRefused
@@ -85,12 +86,15 @@ class Docker:
         image: str,
         idle_seconds: float = 180,
         paused_seconds: float = 3600,
+        runtime: str = "",
     ) -> None:
         self.engine = engine
         self.inventory = Inventory(engine, install_id)
         self.description = ""
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
-        self.creator = ContainerCreator(engine, self.inventory, image, self._idle_policy)
+        self.creator = ContainerCreator(
+            engine, self.inventory, image, self._idle_policy, runtime=runtime
+        )
         self._copier = VolumeCopier(engine, self.inventory, self.creator)
 
     # --- Backend ----------------------------------------------------------------------------------
@@ -105,6 +109,7 @@ class Docker:
                 self.description = await self_test.run_self_test(
                     sandbox, spec, daemon, self.creator.image_name
                 )
+                self.description += docker_runtime.describe(self.creator.runtime)
             finally:
                 await sandbox.detach()
         except SandboxGone as error:
@@ -113,7 +118,8 @@ class Docker:
             await self.remove(spec.conversation_id)
 
     async def check(self) -> None:
-        """Check that the daemon answers and still has the image. Raises ``SandboxUnavailable``."""
+        """Check that the daemon answers and still has the image and the runtime. Raises ``SandboxUnavailable``."""
+        await docker_runtime.check(self.engine, self.creator.runtime)
         await self.creator.image_id()
 
     async def open(

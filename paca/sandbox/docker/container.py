@@ -168,6 +168,7 @@ def configuration(
     volume: str,
     epoch: int,
     unattended_seconds: float,
+    runtime: str = "",
 ) -> dict[str, Any]:
     """The body of ``POST /containers/create``. It contains no secret: everyone with access to Docker can read it."""
     return {
@@ -188,7 +189,7 @@ def configuration(
         "NetworkDisabled": True,
         "HostConfig": {
             **_resource_limits(spec.limits),
-            **isolation(),
+            **isolation(runtime),
             "AutoRemove": False,  # Docker reports the exit cause until a sweep removes the container
             "LogConfig": {"Type": "none", "Config": {}},
             "Mounts": [
@@ -257,9 +258,13 @@ def _resource_limits(limits: SandboxLimits) -> dict[str, Any]:
     }
 
 
-def isolation() -> dict[str, Any]:
-    """What keeps a container from the machine: no capability, no network, and nothing to write but its mounts."""
+def isolation(runtime: str = "") -> dict[str, Any]:
+    """What keeps a container from the machine: no capability, no network, and nothing to write but its mounts.
+
+    ``runtime``: the one that the daemon starts it with, if it is not the daemon's default.
+    """
     return {
+        **({"Runtime": runtime} if runtime else {}),
         "Privileged": False,
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges:true", f"seccomp={seccomp_profile.profile()}"],

@@ -14,12 +14,20 @@ CREATE_SECONDS = 40.0  # a busy disk makes a volume and its first files slowly
 
 
 class ContainerCreator:
-    """Creates containers from one image. ``image_name``: as the setting AGENT_SANDBOX_IMAGE names it."""
+    """Creates containers. ``image_name``: as the setting AGENT_SANDBOX_IMAGE names the default image. ``runtime``: that
+    of the setting SANDBOX_RUNTIME; empty for the default of the daemon."""
 
     def __init__(
-        self, engine: DockerEngine, inventory: Inventory, image_name: str, idle_policy: IdlePolicy
+        self,
+        engine: DockerEngine,
+        inventory: Inventory,
+        image_name: str,
+        idle_policy: IdlePolicy,
+        *,
+        runtime: str = "",
     ) -> None:
         self.image_name = image_name
+        self.runtime = runtime
         self._engine = engine
         self._inventory = inventory
         self._idle_policy = idle_policy
@@ -68,6 +76,7 @@ class ContainerCreator:
             volume=volume,
             epoch=epoch,
             unattended_seconds=self._idle_policy.unattended_seconds(spec),
+            runtime=self.runtime,
         )
         try:
             created = await self._engine.call(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from paca.sandbox.runner import bpf
 from paca.sandbox.runner.bpf import (
     ALLOW,
+    ENOSYS,
     EOPNOTSUPP,
     EPERM,
     ERROR,
@@ -29,11 +30,17 @@ ACTING_ON_A_PROCESS = {
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
     "prlimit64": (302, 261),
+    "pidfd_open": (434, 434),
     "sched_setaffinity": SCHED_SETAFFINITY,
     "sched_setattr": (314, 274),
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
 }
+# A descriptor of a process, or of its folder in /proc, says to no filter which process it is. Programs know the answer:
+# older kernels give it.
+PIDFD_SEND_SIGNAL = (424, 424)
+# They put text into the input of a terminal, which somebody else may read from it.
+TYPING_IOCTLS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 # Calls that take space without writing, so that no counter shows it. Programs know the answer: many file
 # systems cannot do this either. What gives space back is allowed.
 FALLOCATE, IOCTL = (285, 47), (16, 29)
@@ -82,10 +89,25 @@ def program(column: int, architecture: int, *, pinned: bool, counted: bool) -> b
     # protect themselves so are told that it worked.
     pretend = [*_require(0, PR_SET_DUMPABLE, ALLOW), *_require(1, 0, ALLOW), line(RETURN, ERROR)]
     lines += on_call(PRCTL[column], pretend)
+    # guard: sandbox-signals-by-descriptor
+    lines += on_call(PIDFD_SEND_SIGNAL[column], [line(RETURN, ENOSYS)])
     if counted:
         lines += _refuse_uncounted_space(column)
+    lines += _refuse_ioctls(column, counted=counted)
     lines.append(line(RETURN, ALLOW))
     return b"".join(lines)
+
+
+def _refuse_ioctls(column: int, *, counted: bool) -> list[bytes]:
+    refused = {value: line(RETURN, EPERM) for value in TYPING_IOCTLS}
+    if counted:
+        refused |= {value: line(RETURN, EOPNOTSUPP) for value in TAKING_IOCTLS}
+    requests = [
+        part
+        for value, answer in refused.items()
+        for part in (line(JUMP_EQUAL, value, 0, 1), answer)
+    ]
+    return on_call(IOCTL[column], [line(LOAD, bpf.ARGUMENTS[1]), *requests, line(RETURN, ALLOW)])
 
 
 def _refuse_uncounted_space(column: int) -> list[bytes]:
@@ -96,8 +118,6 @@ def _refuse_uncounted_space(column: int) -> list[bytes]:
         line(RETURN, ALLOW),
     ]
     lines = on_call(FALLOCATE[column], [*given_back, refuse])
-    requests = [part for value in TAKING_IOCTLS for part in (line(JUMP_EQUAL, value, 0, 1), refuse)]
-    lines += on_call(IOCTL[column], [line(LOAD, bpf.ARGUMENTS[1]), *requests, line(RETURN, ALLOW)])
     for numbers in SETTING_ATTRIBUTES.values():
         lines += on_call(numbers[column], [refuse])
     return lines

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
@@ -17,7 +18,7 @@ from paca import events
 from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.common.errors import NotFound
-from paca.conversations import sandbox_lifecycle, sandbox_queries, store
+from paca.conversations import ephemeral_files, sandbox_lifecycle, sandbox_queries, store
 from paca.conversations.models import Conversation, SandboxState, Worker
 from paca.conversations.models.conversation import waits_for_person
 from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
@@ -94,11 +95,14 @@ class Sweeper:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self, running: set[UUID]) -> SweepResult:
-        """Pause and end idle sandboxes, and remove those of deleted conversations.
+        """Pause and end idle sandboxes, and remove those of deleted and ephemeral ones of archived conversations.
 
         The first sweep, and one every minute, also removes sandboxes without a row.
         """
         await self._pause_idle()
+        await self._database.call(
+            ephemeral_files.remove_of_archived, after_seconds=settings.SANDBOX_ARCHIVED_SECONDS
+        )
         await self._remove_warm_sandboxes_of_dead_workers()
         ended, workspaces, leftovers = (
             await self._end_unused(running),
