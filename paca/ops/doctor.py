@@ -12,6 +12,7 @@ from paca.ops import (
     advice,
     database_check,
     database_state,
+    network_check,
     proxy_check,
     sandbox_factory,
     sandbox_limits,
@@ -50,7 +51,7 @@ def check_installation(*, with_limits: bool = False) -> list[CheckResult]:
     results += [
         *_custom_tools(),
         *check_bus(),
-        run_check("Sandbox", _sandbox),
+        *_sandboxes(),
         *([run_check("Limits", _sandbox_limits)] if with_limits else []),
         run_check("Server", _server),
         run_check("Connections", _connections),
@@ -157,6 +158,14 @@ def _model() -> CheckResult:
     used = proxies.in_use()
     by_proxy = f", public servers through the proxy {' and '.join(used)}" if used else ""
     return passed("Model", f"{real} agent{'s' if real > 1 else ''} with a real model{by_proxy}")
+
+
+def _sandboxes() -> list[CheckResult]:
+    """The sandbox of this host, and the network gate beside it if commands can run here."""
+    sandbox = run_check("Sandbox", _sandbox)
+    if settings.PACA_SANDBOX == "none" or sandbox_factory.unavailable_reason():
+        return [sandbox]
+    return [sandbox, run_check("Network", network_check.check_network_gate)]
 
 
 def _sandbox() -> CheckResult:

@@ -39,6 +39,7 @@ ROWS = {
     "sandbox-docker": Row("containers.ready"),
     "pool-docker": Row("containers.warm_start"),
     "removal-docker": Row("containers.removal"),
+    "download-bubblewrap": Row("downloading.through_the_gate"),
     "viewers": Row("viewers.one_stream"),
     "clone-server": Row("cloning.from_the_server"),
     "clone-mirror": Row("cloning.from_the_mirror"),

@@ -50,6 +50,29 @@ def test_compose_stack_answers_with_commands_in_docker(stack, client):
     wait_until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
 
 
+ASK_GATE = """
+import os, socket
+gate = socket.create_connection(("127.0.0.1", 3128), 10)
+gate.sendall(b"CONNECT evil.example:443 HTTP/1.1\\r\\n\\r\\n")
+print(gate.recv(65536).decode(), os.access("/cache", os.W_OK), oct(os.stat("/cache").st_mode))
+"""
+
+
+def test_compose_sandboxes_reach_the_gate_and_the_package_cache_of_their_worker(stack, client):
+    opened = {"network": "restricted", "network_hosts": ["a.example"], "package_cache": True}
+    client.api("PATCH", f"{client.project}/", opened)
+    conversation = client.guide().start_conversation(LOOK_AROUND)
+    assert conversation.wait_until_idle(120) == "finished/answered", stack("logs", "worker")
+    named = ("--filter", f"name={conversation.id}")
+    (sandbox,) = stacks.run("docker", "ps", "--quiet", *named).split()
+    answer = stacks.run("docker", "exec", sandbox, "python3", "-c", ASK_GATE)
+    assert "evil.example is not on the list of hosts" in answer
+    assert answer.split()[-2:] == ["True", "0o40777"]
+    uses = f"{conversation.path}/network/"
+    wait_until(lambda: client.api("GET", uses)["results"], 30)
+    assert client.api("GET", uses)["results"][0]["host"] == "evil.example"
+
+
 def test_compose_web_server_believes_a_proxy_on_its_host(stack, client):
     """Published on loopback only, so connections from the host are those of its proxy."""
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}

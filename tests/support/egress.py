@@ -13,6 +13,25 @@ from paca.sandbox.egress.gate import Gate
 from paca.sandbox.egress.relay import Stream
 
 PUBLIC = "93.184.216.34"
+# The gate process, in which every name has the public address, and every address leads to a server of the tests.
+BOOT_CODE = """
+import sys; sys.path.insert(0, sys.argv.pop(1))
+import asyncio, ipaddress
+import paca.sandbox.egress.gate as gate, paca.sandbox.egress.process as process
+async def resolve(host, port):
+    return [ipaddress.ip_address("{public}")]
+async def connect(address, port):
+    return gate.Stream(*await asyncio.open_connection("127.0.0.1", {port}, limit=gate.STREAM_BYTES))
+gate.Gate.__init__.__kwdefaults__.update(resolve=resolve, connect=connect, is_own=lambda address: False)
+process.main(sys.argv[1:])
+"""
+
+
+def boot_code(port: int) -> str:
+    """The code of a gate process that reaches only the server on this port of the loopback."""
+    return BOOT_CODE.format(public=PUBLIC, port=port)
+
+
 POLICY = EgressPolicy(Network.RESTRICTED, ("pkgs.dev", "files.example"))
 
 

@@ -50,9 +50,14 @@ def _load_what_comes_late() -> None:
         socket.getaddrinfo("localhost", 80)
 
 
+def landlock_version() -> int:
+    """The version of Landlock in this kernel; 0 if it has none, or it is switched off."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ONLY_VERSION))
+
+
 def _restrict_files(libc: ctypes.CDLL, writable: Path) -> bool:
-    version = libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ONLY_VERSION)
-    if version < 1:
+    if not (version := landlock_version()):
         return False
     rights = (1 << RIGHTS_BY_VERSION[min(version, len(RIGHTS_BY_VERSION) - 1)]) - 1
     handled = ctypes.c_uint64(rights)

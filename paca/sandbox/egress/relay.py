@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from paca.sandbox.egress.reasons import Reason
 
-CHUNK_BYTES = 64 << 10
+CHUNK_BYTES = 256 << 10
 IDLE_SECONDS = 300.0
 LOOK_SECONDS = 15.0
 

@@ -18,8 +18,8 @@ ENVIRONMENT = {
     **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), URL),
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
 }
-READ_BYTES = 1 << 16
-MAX_UNSENT_BYTES = 1 << 17
+READ_BYTES = 1 << 18
+MAX_UNSENT_BYTES = 1 << 18
 MAX_CONNECTIONS = 96  # more than the gate serves, so that the gate says it
 SOMAXCONN = 128
 NO_GATE = b"The network gate of Paca does not answer now. It is started again: run the command again in a moment."
@@ -173,10 +173,22 @@ def _send(side: Side) -> None:
         side.socket.shutdown(_socket.SHUT_WR)
 
 
+def _send_now(side: Side, data: bytes) -> int:
+    """How many bytes this side takes now."""
+    try:
+        return side.socket.send(data)
+    except BlockingIOError:
+        return 0
+
+
 def _receive(side: Side) -> None:
     try:
         data = side.socket.recv(READ_BYTES)
     except BlockingIOError:
         return
     side.has_ended = not data
-    side.other.unsent += data
+    other = side.other
+    # Most of it never waits here.
+    sent = 0 if other.unsent or not data else _send_now(other, data)
+    if sent < len(data):
+        other.unsent += data[sent:] if sent else data

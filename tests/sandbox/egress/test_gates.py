@@ -1,7 +1,10 @@
 """The gate process is started when it is needed, outlives its worker, and goes on after a kill."""
 
+import asyncio
 import os
 import signal
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from paca.sandbox.egress import gates, process
 from paca.sandbox.egress.booking import read_lines
 from paca.sandbox.egress.folders import GateFolder
 from paca.sandbox.egress.gates import Gates
+from tests.support.egress import boot_code
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +77,57 @@ async def test_another_worker_uses_the_process_and_a_killed_one_is_replaced(open
     assert pid_of(opened.root) not in (0, pid)
     assert b"not_listed" in await ask(opened.folder(conversation_id))
     assert len(read_lines(opened.folder(conversation_id).booked, 0)[0]) == 1
+
+
+WORKER = """
+import asyncio, sys, uuid, pathlib
+from paca.common.network_policy import EgressPolicy, Network
+from paca.sandbox.egress import gates
+gates.BOOT_CODE = sys.argv[1]
+policy = EgressPolicy(Network.RESTRICTED, ("files.example",))
+asyncio.run(gates.Gates(pathlib.Path(sys.argv[2]), "tests").open(uuid.UUID(sys.argv[3]), policy))
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_a_transfer_goes_on_when_its_worker_is_killed_and_is_booked_whole(opened, tmp_path):
+    going_on = asyncio.Event()
+    size = 4 << 20
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(size // 2))
+        await going_on.wait()
+        writer.write(bytes(size // 2))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    code = boot_code(server.sockets[0].getsockname()[1])
+    conversation_id = uuid.uuid4()
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", WORKER, code, str(tmp_path), str(conversation_id)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert (await worker.stdout.readline()).strip() == b"open"
+    pid, folder = pid_of(opened.root), opened.folder(conversation_id)
+    reader, writer = await gates.connect(folder.socket)
+    writer.write(b"GET http://files.example/ HTTP/1.1\r\nHost: files.example\r\n\r\n")
+    first = await reader.readexactly(size // 2)
+    worker.kill()
+    await worker.wait()
+    await opened.ensure_process()  # another worker
+    going_on.set()
+    whole = first + await reader.read(-1)
+    writer.close()
+    server.close()
+    assert whole.partition(b"\r\n\r\n")[2] == bytes(size)
+    assert pid_of(opened.root) == pid
+    begin, end = read_lines(folder.booked, 0)[0]
+    assert (begin.host, begin.begins, end.begins, end.reason) == ("files.example", True, False, "")
+    assert end.received == len(whole)
 
 
 async def test_a_process_of_another_version_is_replaced_once(opened, tmp_path):
