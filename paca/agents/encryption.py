@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
 from paca.common.errors import ConfigurationError, PacaError
-from paca.common.secret_removal import remember
+from paca.common.secret_removal import remember, secrets_of_header
 
 
 class SecretUnreadable(PacaError):
@@ -67,7 +67,7 @@ def _values(plain: str) -> Iterator[str]:
     # guard: values-of-stored-objects-are-secrets
     for value in found.values():
         if isinstance(value, str) and "://" not in value:
-            yield value
+            yield from secrets_of_header(value)
 
 
 def is_current(stored: str) -> bool:

@@ -35,6 +35,7 @@ _CONTROL = re.compile(
 )
 MAX_TEXT = 4_000  # characters of a message or field; a stranger may send a path of 64 KiB
 MAX_TRACEBACK = 20_000
+SECRET_MARGIN = 10_000  # no form of a secret is longer
 
 _log_context: ContextVar[Mapping[str, Any]] = ContextVar(
     "paca_log_context", default=MappingProxyType({})
@@ -63,9 +64,9 @@ class LogContextFilter(logging.Filter):
 
 def masked(text: str) -> str:
     """The text with ``***`` in place of everything that looks like a token or a key, or is known to be one."""
+    shown = _SECRETS.sub(lambda found: f"{found['keep'] or ''}***", text)
     # guard: logs-hold-no-known-secret
-    text = without_remembered(text)
-    return _SECRETS.sub(lambda found: f"{found['keep'] or ''}***", text)
+    return without_remembered(shown)
 
 
 def escaped(text: str) -> str:
@@ -80,7 +81,12 @@ def _escape(found: re.Match[str]) -> str:
 
 def shortened(text: str, limit: int = MAX_TEXT) -> str:
     """The text, or its beginning and the number of characters that are left out."""
-    return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit} more)"
+    if len(text) <= limit:
+        return text
+    # A cut must not leave a part of a secret that nothing recognises.
+    # guard: cut-log-line-ends-before-a-secret
+    shown = masked(text[: limit + SECRET_MARGIN])
+    return f"{shown[:limit]}... ({len(text) - limit} more)"
 
 
 def _message(record: logging.LogRecord) -> str:
@@ -99,7 +105,7 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     """The traceback of the record, or an empty text. Its end names the error, so it is cut in front."""
     if not record.exc_info:
         return ""
-    return formatter.formatException(record.exc_info)[-MAX_TRACEBACK:]
+    return masked(formatter.formatException(record.exc_info))[-MAX_TRACEBACK:]
 
 
 def json_line(entry: Mapping[str, Any]) -> str:

@@ -302,7 +302,7 @@ class GrowingMask(SecretMask):
 
     def __init__(self, most: int) -> None:
         """With more than ``most`` secrets it begins anew."""
-        super().__init__()
+        super().__init__(shapes=True)
         self._most = most
 
     def add(self, secrets: Iterable[str]) -> None:
@@ -311,7 +311,7 @@ class GrowingMask(SecretMask):
         if not new:
             return
         if len(self.secrets) + len(new) > self._most:
-            super().__init__()
+            super().__init__(shapes=True)
         self.secrets |= new
         forms = forms_of(new)
         for form in forms:

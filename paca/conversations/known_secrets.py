@@ -79,6 +79,7 @@ def of_installation() -> frozenset[str]:
     }
     for value in settings.OTEL_EXPORTER_OTLP_HEADERS.values():
         found.update(secrets_of_header(value))
+    remember(*found)
     return frozenset(found - {""})
 
 

@@ -159,8 +159,13 @@ MUTANTS = (
     ),
     Mutant(
         "logs-hold-no-known-secret",
-        removed,
+        value("shown"),
         (f"{EVENT_MASKING}::test_logs_mask_what_this_process_has_met",),
+    ),
+    Mutant(
+        "cut-log-line-ends-before-a-secret",
+        value("text"),
+        (f"{EVENT_MASKING}::test_cut_line_of_the_log_holds_no_part_of_a_secret",),
     ),
     Mutant(
         "values-of-stored-objects-are-secrets",

@@ -192,6 +192,9 @@ def test_idle_conversation_has_its_background_output_masked(
         async def choose_backend(self, _: str) -> Backend:
             return Backend()
 
+        def with_open_gate(self, spec: SandboxSpec) -> SandboxSpec:
+            return spec
+
     monkeypatch.setattr(background_looks, "look", look)
     idle = background_watch.IdleConversation(conversation, 1, SandboxSpec(conversation), ())
     manager: Any = Manager()
@@ -209,3 +212,10 @@ def test_logs_mask_what_this_process_has_met(settings: Any) -> None:
     assert logs.masked("https://service.example/path") == "https://service.example/path"
     assert encryption.decrypt(plain) == "value-alone-123"
     assert logs.masked(encryption.decrypt(stored)[:10]) == '{"secret":'
+
+
+def test_cut_line_of_the_log_holds_no_part_of_a_secret() -> None:
+    encryption.encrypt("value-at-the-cut-0123456789")
+    line = logs.shortened(f"{'x' * 3990}value-at-the-cut-0123456789{'y' * 100}")
+    assert "value" not in line
+    assert line.startswith("x" * 3990 + "***yyy")
