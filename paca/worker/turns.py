@@ -239,7 +239,8 @@ class ConversationRun:
             # A server may do anything, also when it starts: a read-only run connects none.
             sandbox.use_variables(turn.sandbox.variables)
             settings = () if turn.read_only else await self._mcp_servers.settings()
-            await servers.begin_turn(settings)
+            has_secrets = bool(turn.sandbox.variables.secrets)
+            await servers.begin_turn(settings, beside_secrets=has_secrets)
 
             team = RunTeamAccess(self._project_access, log, lambda: active.profile.limits)
 

@@ -178,6 +178,11 @@ MUTANTS = (
         (f"{EVENT_MASKING}::test_request_holds_no_secret_and_what_was_masked_before_is_kept",),
     ),
     Mutant(
+        "mcp-calls-beside-secrets-ask",
+        value("False"),
+        ("tests/engine/mcp/test_approvals.py",),
+    ),
+    Mutant(
         "what-leaves-asks-with-every-policy",
         never,
         (f"{ASKING}::test_tool_that_sends_work_out_asks_with_every_policy",),

@@ -49,7 +49,7 @@ class ServerConnection:
     """The connection with one server. A task of its own holds it, in which the SDK's contexts begin and end.
 
     ``pins`` are the tools as last reported, ``offered`` the hashes of those that the server offers now; None before it
-    was asked. ``error`` is why it is unavailable, empty if it is not.
+    was asked. ``beside_secrets``: the agent's commands have secrets, and the server is outside of the sandbox. ``error`` is why it is unavailable, empty if it is not.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class ServerConnection:
         self.pins: Mapping[str, PinnedTool] = settings.tools
         self.resources, self.prompts = settings.resources, settings.prompts
         self.offered: dict[str, str] | None = None
+        self.beside_secrets = False
         self.error = ""
         self._servers = servers
         self._workspace = workspace

@@ -46,8 +46,13 @@ class ServerGroup:
         self._told: dict[str, str] = {}
         self._is_first_step = True
 
-    async def begin_turn(self, settings: Sequence[McpServerSettings]) -> None:
-        """Take the servers of the turn. Connections whose settings have not changed go on."""
+    async def begin_turn(
+        self, settings: Sequence[McpServerSettings], *, beside_secrets: bool = False
+    ) -> None:
+        """Take the servers of the turn. Connections whose settings have not changed go on.
+
+        ``beside_secrets``: the agent's commands have secrets, which a text could ask it to send to a server.
+        """
         kept: dict[str, ServerConnection] = {}
         ended = dict(self._connections)
         for each in settings:
@@ -57,6 +62,9 @@ class ServerGroup:
                 kept[each.id] = ended.pop(each.id)
             else:
                 kept[each.id] = ServerConnection(each, self._servers, self._workspace)
+        for connection in kept.values():
+            is_outside = connection.settings.transport != "stdio"
+            connection.beside_secrets = beside_secrets and is_outside
         self._connections = kept
         self._shown = {tool.name: tool for tool in _tools(self._connections.values())}
         self._is_first_step = True

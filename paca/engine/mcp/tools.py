@@ -83,6 +83,11 @@ class McpTool(Tool[McpArguments]):
         # guard: mcp-destructive-tools-ask
         return self.pinned.offer.says_destructive and not self.pinned.safe
 
+    @property
+    def sends_out(self) -> bool:
+        # guard: mcp-calls-beside-secrets-ask
+        return self.connection.beside_secrets and not self.pinned.safe
+
     def subject(self, arguments: McpArguments) -> str:
         """The first text or number among the arguments."""
         values = arguments.model_dump().values()
@@ -269,6 +274,10 @@ class ReadMcpPrompt(_OnServers):
 
     name = "read_mcp_prompt"
     safe = False  # its arguments go to the server, which may do anything with them
+
+    @property
+    def sends_out(self) -> bool:
+        return any(each.beside_secrets for each in self._connections.values())
 
     class Arguments(_ServerArguments):
         prompt: str

@@ -144,7 +144,6 @@ class Tool(ABC, Generic[ArgumentsT]):
     ``package``: the installed package of a custom tool, with its version; empty for Paca's own.
     ``reattachable``: the runner knows the call by its id. A second ``act`` with the same id, in the
     same start of the runner, waits for the first execution and does not start another.
-    ``sends_out``: a call sends work out of Paca in the agent's name, so a person sees it first, with every policy.
     ``takes_other_fields``: fields that the schema does not have are arguments too.
     """
 
@@ -154,7 +153,6 @@ class Tool(ABC, Generic[ArgumentsT]):
     uses_workspace: ClassVar[bool] = True
     reattachable: ClassVar[bool] = False
     takes_command: ClassVar[bool] = False
-    sends_out: ClassVar[bool] = False
     only_thinks: ClassVar[bool] = False
     takes_other_fields: ClassVar[bool] = False
     package: ClassVar[str] = ""
@@ -176,6 +174,11 @@ class Tool(ABC, Generic[ArgumentsT]):
     @property
     def asks_always(self) -> bool:
         """Whether a person sees each call before it runs, with every policy."""
+        return False
+
+    @property
+    def sends_out(self) -> bool:
+        """Whether a call sends work or data out of Paca in the agent's name: a person sees it first, with every policy."""
         return False
 
     @property

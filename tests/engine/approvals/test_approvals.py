@@ -250,7 +250,7 @@ class Send(Tool[ToolArguments]):
     name = "send"
     effect = Effect.KEYED
     uses_workspace = False
-    sends_out = True
+    sends_out = True  # as a fact of the class
     Arguments = ToolArguments
 
     async def act(self, arguments: ToolArguments, context: ToolContext) -> ToolOutput:

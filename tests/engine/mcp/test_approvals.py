@@ -1,11 +1,13 @@
 """A tool of an MCP server is opaque: only a person makes it safe, and what its server says makes it worse at most."""
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from paca.engine.approvals.decisions import Decisions
 from paca.engine.approvals.plans import PlanState
 from paca.engine.approvals.policy import judge
 from paca.engine.mcp.connection import ServerConnection
+from paca.engine.mcp.group import ServerGroup
 from paca.engine.mcp.settings import McpServerSettings, NoMcpServers, OfferedTool, PinnedTool
 from paca.engine.mcp.tools import ListMcpResources, McpTool, ReadMcpPrompt, ReadMcpResource
 from paca.engine.tools.registry import Toolbox, UnknownTool
@@ -41,6 +43,31 @@ def test_approval_of_a_call(facts, auto, unsafe, every):
         unsafe,
         every,
     ]
+
+
+def test_call_to_a_server_outside_asks_beside_secrets_unless_a_person_has_set_it_safe():
+    beside, safe = tool(), tool(safe=True)
+    beside.connection.beside_secrets = safe.connection.beside_secrets = True
+    assert [rule_of(beside, policy) for policy in ("auto", "unsafe")] == ["sends_out", "sends_out"]
+    assert rule_of(safe, "auto") == "runs"
+    assert ReadMcpPrompt({"web": beside.connection}).sends_out
+    beside.connection.beside_secrets = False
+    assert not ReadMcpPrompt({"web": beside.connection}).sends_out
+
+
+async def _none_opens():
+    raise AssertionError("nothing is opened here")
+
+
+@pytest.mark.parametrize(("transport", "asks"), [("http", True), ("stdio", False)])
+def test_servers_of_a_turn_know_whether_commands_have_secrets(transport, asks):
+    found = tool(reads=True)
+    tools = {"find": found.pinned}
+    group = ServerGroup(NoMcpServers(), _none_opens)
+    settings = McpServerSettings("web", "web", transport, tools=tools)
+    for beside in (True, False):
+        async_to_sync(group.begin_turn)([settings], beside_secrets=beside)
+        assert [each.sends_out for each in group.tools()] == [asks and beside]
 
 
 @pytest.mark.parametrize("found", [tool(), tool(reads=True, safe=True)])

@@ -1,0 +1,142 @@
+"""All that lies outside of a conversation, in memory: a shell with a network gate, a git server, an MCP server.
+
+Each writes into one ledger what has left, exactly as it left.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from paca.common.network_policy import EgressPolicy
+from paca.engine.approvals.person_tools import PersonRequested
+from paca.engine.mcp.results import ReadResult
+from paca.engine.mcp.settings import McpServerSettings, OfferedTool, PinnedTool
+from paca.engine.mcp.tools import McpTool
+from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput
+from paca.engine.workspace import Command, CommandOutcome
+from paca.sandbox.egress.decision import Allowed, decide
+from paca.sandbox.egress.request_head import Request
+from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
+
+HOST = re.compile(r"(?:https?://|nslookup )([^/\s:]+)")
+
+
+@dataclass
+class Ledger:
+    """What has left, what was refused, and what people were asked."""
+
+    left: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    asked: list[PersonRequested | Any] = field(default_factory=list)
+
+
+class Shell(FakeSandboxWorkspace):
+    """A shell that knows a few commands. Its network is that of the gate, which decides as the real one."""
+
+    def __init__(self, ledger: Ledger, policy: EgressPolicy, secret: str) -> None:
+        super().__init__({"notes.txt": f"The token is {secret}"})
+        self.ledger, self.policy, self.secret = ledger, policy, secret
+        self.pages: dict[str, str] = {}
+
+    def _answer(self, command: Command) -> CommandOutcome:
+        line = (command.shell or " ".join(command.argv or ())).replace("$TOKEN", self.secret)
+        if line in self.pages:
+            return CommandOutcome(0, self.pages[line], 0.0)
+        if line.startswith("echo "):
+            return CommandOutcome(0, self._echo(line), 0.0)
+        sent = line.replace("@notes.txt", self.files["notes.txt"].decode())
+        for host in HOST.findall(line):
+            given = decide(Request("CONNECT", f"{host}:443"), self.policy)
+            book = self.ledger.left if isinstance(given, Allowed) else self.ledger.refused
+            book.append(("network", sent))
+        return CommandOutcome(6, "refused", 0.0)
+
+    def _echo(self, line: str) -> str:
+        if "base64" in line:
+            return base64.b64encode(self.secret.encode()).decode() + "\n"
+        if "xxd" in line:
+            return self.secret.encode().hex() + "\n"
+        return (self.secret[::-1] if "rev" in line else self.secret) + "\n"
+
+
+class GitArguments(ToolArguments):
+    repository: str
+    branch: str
+    title: str = ""
+    body: str = ""
+
+
+class _GitTool(Tool[GitArguments]):
+    """It stands for the tool of the same name until its server gets something."""
+
+    effect = Effect.KEYED
+    uses_workspace = False
+    Arguments = GitArguments
+    weak = False
+
+    @property
+    def sends_out(self) -> bool:
+        return not self.weak
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    async def act(self, arguments: GitArguments, context: ToolContext) -> ToolOutput:
+        self.ledger.left.append(("git", f"{self.name} {arguments.model_dump()}"))
+        return ToolOutput("Done.")
+
+
+class Push(_GitTool):
+    """Push a branch."""
+
+    name = "push_branch"
+
+
+class PullRequest(_GitTool):
+    """Open a pull request."""
+
+    name = "create_pull_request"
+
+
+class Server:
+    """A ``ServerConnection`` to a server that keeps what it is sent. ``says`` is what its tool ``fetch`` answers."""
+
+    def __init__(self, ledger: Ledger, *, beside_secrets: bool, description: str = "") -> None:
+        self.ledger, self.beside_secrets, self.says = ledger, beside_secrets, ""
+        self.answer: ReadResult | None = None
+        self.settings = McpServerSettings("web", "web", "http")
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+        self.offers = {
+            "send": OfferedTool("send", "Send a text.", schema, False, False),
+            "fetch": OfferedTool("fetch", f"Fetch a page. {description}", schema, True, False),
+        }
+        self.offered = {name: offer.hash for name, offer in self.offers.items()}
+
+    def tools(self) -> list[McpTool]:
+        # A person has said that ``fetch`` may run without approval.
+        return [
+            McpTool(
+                f"mcp__web__{name}",
+                PinnedTool(offer.hash, True, name == "fetch", True, offer),
+                self,  # type: ignore[arg-type]
+            )
+            for name, offer in self.offers.items()
+        ]
+
+    async def session(self) -> Server:
+        return self
+
+    async def call(self, name: str, given: dict[str, Any], **_: Any) -> tuple[ReadResult, bool]:
+        if name == "send":
+            self.ledger.left.append(("MCP", str(given)))
+        if name == "fetch":
+            return self.answer or ReadResult(self.says), False
+        return ReadResult("Sent."), False
+
+    def mask(self, text: str) -> str:
+        return text
+
+    mask_result = mask
