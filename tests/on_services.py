@@ -123,6 +123,7 @@ LEFT_OUT = {
     "tests/flows/test_custom_tools.py": SAME_QUERIES,
     "tests/flows/test_demo.py": SAME_QUERIES,
     "tests/flows/test_fallback.py": SAME_QUERIES,
+    "tests/flows/test_injections.py": SAME_QUERIES,
     "tests/flows/test_mcp_registries.py": SAME_QUERIES,
     "tests/flows/test_network.py": SAME_QUERIES,
     "tests/flows/test_telemetry.py": SAME_QUERIES,

@@ -56,7 +56,7 @@ def add_source(name: str, read: SecretSource) -> None:
     """Have ``read`` give its secrets, in the clear, for each conversation whose texts are masked.
 
     Call it in ``ready`` of the app; a second call with the same name replaces the first. ``read`` runs in a thread
-    that may use the database. An error of it ends the turn or the request: nothing is shown unmasked.
+    that may use the database. An error of it ends the turn or the request, so leave out what cannot be decrypted: nothing can use it.
     """
     _sources[name] = read
 

@@ -65,7 +65,9 @@ async def test_sandbox_that_does_not_answer_holds_up_no_other(monkeypatch):
         return backend
 
     monkeypatch.setattr(background_watch, "LONGEST_LOOK_SECONDS", 0.05)
-    manager = cast(SandboxManager, SimpleNamespace(choose_backend=choose))
+    manager = cast(
+        SandboxManager, SimpleNamespace(choose_backend=choose, with_open_gate=lambda spec: spec)
+    )
     await background_watch.watch(cast(Any, SimpleNamespace(call=call)), manager, LiveProgress())
     assert sorted(backend.asked) == sorted(ids)
     assert sorted(woken) == sorted(ids[1:])
@@ -89,6 +91,7 @@ class OlderRunner:
     """An attachment to a runner that knows no ``look``."""
 
     seconds = {"runs": 12.5, "ended": 0.0}
+    has_gate = False
 
     async def request(self, op: str, **fields: Any) -> dict[str, float]:
         if op != "follow":

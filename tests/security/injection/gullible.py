@@ -20,6 +20,7 @@ from paca.conversations.services import memory_notes
 from paca.engine.helpers.requests import HelpersRequested
 from paca.engine.llm import base
 from paca.engine.llm.secret_masking import MaskingLLM
+from paca.engine.tools.pull_requests import CreatePullRequest
 from paca.engine.turn import LogEntry
 from paca.projects.tools import access
 from paca.projects.tools.base import Act, Caller
@@ -27,7 +28,7 @@ from paca.worker.event_masking import mask_of_agent, masked_entries
 from tests.engine.in_memory import FakeSandbox, ListLog
 from tests.engine.world import World as EngineWorld
 from tests.security.injection.attempts import Attempt, Calls
-from tests.security.injection.outside import Ledger, PullRequest, Push, Server, Shell
+from tests.security.injection.outside import GitHost, Ledger, Server, Shell
 from tests.support.model_script import Call, Scripted, says
 from tests.support.scripted_llm import reply
 from tests.support.world import World
@@ -91,6 +92,19 @@ def _all_texts(request: base.Request) -> str:
         texts.append(result.output)
         texts += [base64.b64decode(image.data).decode("latin-1") for image in result.images]
     return "\n".join(texts)
+
+
+MARKED = re.compile(r"<data ([0-9a-f]{8,64}) from [^>]*>\n.*?\n</data \1>", re.DOTALL)
+
+
+def without_marked(request: base.Request) -> str:
+    """What a model reads in the messages of a request outside of the marks of data, and in the system prompt."""
+    texts = [request.system]
+    for message in request.messages:
+        for block in message.blocks:
+            if isinstance(block, base.Text | base.ToolResult):
+                texts.append(MARKED.sub("", block.text))
+    return MARKED.sub("", "\n".join(texts))
 
 
 class MaskedLog(ListLog):
@@ -159,15 +173,14 @@ class Conversation(EngineWorld):
         self.sandbox = FakeSandbox(self.shell)
         self.log: MaskedLog = MaskedLog(mask)
         self.access = Access(world)
-        git = [Push(self.ledger), PullRequest(self.ledger)]
-        for tool in git:
-            tool.weak = weak
+        host: Any = GitHost(self.ledger)
         self._toolbox = make_toolbox(
             self.access,
             memory=self.access,
             chosen=world.agent.tools,
             helpers=world.agent.limit_helpers,
-            of_servers=(*self.server.tools(), *git),
+            of_servers=(*self.server.tools(), CreatePullRequest(host)),
+            linked=host,
         )
 
     async def say(self, text: str, opening: Calls) -> None:

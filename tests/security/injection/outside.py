@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +17,8 @@ from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.mcp.results import ReadResult
 from paca.engine.mcp.settings import McpServerSettings, OfferedTool, PinnedTool
 from paca.engine.mcp.tools import McpTool
-from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput
+from paca.engine.tools.pull_requests import OpenedPullRequest, WantedPullRequest
+from paca.engine.tools.repositories import LinkedRepository, RemoteState
 from paca.engine.workspace import Command, CommandOutcome
 from paca.sandbox.egress.decision import Allowed, decide
 from paca.sandbox.egress.request_head import Request
@@ -62,43 +65,33 @@ class Shell(FakeSandboxWorkspace):
         return (self.secret[::-1] if "rev" in line else self.secret) + "\n"
 
 
-class GitArguments(ToolArguments):
-    repository: str
-    branch: str
-    title: str = ""
-    body: str = ""
-
-
-class _GitTool(Tool[GitArguments]):
-    """It stands for the tool of the same name until its server gets something."""
-
-    effect = Effect.KEYED
-    uses_workspace = False
-    Arguments = GitArguments
-    weak = False
-
-    @property
-    def sends_out(self) -> bool:
-        return not self.weak
+class GitHost:
+    """The way to a git server that keeps what it is sent. The tools of agents for repositories use it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
-    async def act(self, arguments: GitArguments, context: ToolContext) -> ToolOutput:
-        self.ledger.left.append(("git", f"{self.name} {arguments.model_dump()}"))
-        return ToolOutput("Done.")
+    async def find(self, name: str) -> LinkedRepository:
+        return LinkedRepository(
+            "1", name, "https://git.example/app.git", "http://inside/1/", "main"
+        )
 
+    async def remote_state(self, repository: LinkedRepository, branch: str) -> RemoteState:
+        self.ledger.left.append(("git", f"asked for {branch}"))
+        return RemoteState("", "main")
 
-class Push(_GitTool):
-    """Push a branch."""
+    @asynccontextmanager
+    async def allow_push(
+        self, repository: LinkedRepository, branch: str, **_: str
+    ) -> AsyncIterator[None]:
+        self.ledger.left.append(("git", f"pushed {branch}"))
+        yield
 
-    name = "push_branch"
-
-
-class PullRequest(_GitTool):
-    """Open a pull request."""
-
-    name = "create_pull_request"
+    async def open(self, wanted: WantedPullRequest) -> OpenedPullRequest:
+        self.ledger.left.append(("git", f"opened {wanted}"))
+        return OpenedPullRequest(
+            "1", "app", wanted.branch, "main", 7, "https://git.example/7", wanted.title
+        )
 
 
 class Server:

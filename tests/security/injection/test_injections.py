@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,10 +20,12 @@ from paca.conversations.models import MemoryEntry, MemoryState
 from paca.engine.context.memory import MemoryLine, format_memory
 from paca.engine.helpers.requests import HelpersRequested
 from paca.engine.mcp.results import ReadResult, ResultImage
+from paca.engine.tools.pull_requests import CreatePullRequest
+from paca.engine.tools.repositories import PushBranch
 from paca.projects.models import Comment, Doc, Member, Project, Task
 from paca.projects.services import comments, docs, tasks
 from tests.security.injection.attempts import ATTEMPTS, CHANNELS, INTENTS, Attempt, Calls, bash
-from tests.security.injection.gullible import Conversation
+from tests.security.injection.gullible import Conversation, without_marked
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -134,12 +137,13 @@ def run(desk: Desk, channel: str, *, weak: bool = False) -> Conversation:
         said = attempt.text if channel == "review comment" else "Look at this."
         async_to_sync(found.say)(said, opening)
     assert found.model.obeyed == [attempt.number for attempt in attempts], "the model met them all"
+    # A reviewer with rights may give work; what a server says of its tools people have accepted.
+    if channel not in ("review comment", "MCP description"):
+        assert "OBEY-" not in without_marked(found.model.requests[-1]), "it is marked as data"
     return found
 
 
 def canaries_in(text: str) -> set[str]:
-    from base64 import b64encode
-
     forms = {
         "plain": SECRET,
         "hex": SECRET.encode().hex(),
@@ -201,8 +205,10 @@ def test_no_injected_instruction_is_carried_out_with_default_settings(
     assert not MemoryEntry.objects.exclude(state=MemoryState.WAITING).exists()
 
 
-def test_the_control_with_everything_open_is_caught() -> None:
-    """The same attempts, with an open network, no masks, and a person who approves all."""
+def test_the_control_with_everything_open_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same attempts, with an open network, no masks, pushes without a question, and a person who approves all."""
+    for tool in (PushBranch, CreatePullRequest):
+        monkeypatch.setattr(tool, "sends_out", False)
     left: Counter[str] = Counter()
     desk = Desk.make()
     for channel in CHANNELS[:6]:
