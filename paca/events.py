@@ -239,7 +239,8 @@ class MessageReceived(Event):
     ``trigger`` is its cause: chat_message, task_assigned, comment_mention, description_write, execute, check_in, helper or teammate.
     Paca has written the text of the other causes from the task, and ``comment_id`` names the comment
     that mentions the agent. ``author`` is the member that has caused it. ``effort`` is quick, standard or
-    determined; empty is standard. ``teammate`` is the name of the teammate that has sent it.
+    determined; empty is standard. ``teammate`` is the name of the teammate that has sent it. ``attachments`` are the
+    paths of files in the workspace that the sender has put there for the agent.
     """
 
     text: str
@@ -251,6 +252,7 @@ class MessageReceived(Event):
     comment_id: str = ""
     effort: str = ""
     teammate: str = ""
+    attachments: list[str] = field(default_factory=list)
 
 
 @event("agent.message.edited")

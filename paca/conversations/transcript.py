@@ -56,6 +56,7 @@ class _Renderer:
             yield _tool_call(self._open_calls.pop(event.call_id, None), event)
         elif isinstance(event, events.MessageReceived | events.MessageEdited):
             yield _message(_author(event), stored.at, event.text)
+            yield from _attached(event)
         elif isinstance(event, events.MessageSpoken):
             author = f"{self.agent_name} (demo)" if event.demo else self.agent_name
             yield _message(author, stored.at, event.text)
@@ -68,6 +69,12 @@ class _Renderer:
     def render_open_calls(self) -> Iterator[str]:
         for call in self._open_calls.values():
             yield _tool_call(call, None)
+
+
+def _attached(event: events.MessageReceived | events.MessageEdited) -> Iterator[str]:
+    """A line for each file that went with a message."""
+    for path in event.attachments if isinstance(event, events.MessageReceived) else ():
+        yield f"*Attached {_escape_line(path)}*\n\n"
 
 
 def _author(event: events.MessageReceived | events.MessageEdited) -> str:

@@ -195,6 +195,7 @@ def _send(
         on_busy=on_busy,
         client_id=command.client_id,
         effort=command.effort,
+        attachments=command.attachments,
     )
     return {
         "conversation": str(sent.conversation_id),

@@ -101,6 +101,7 @@ class MessageCommand(Command):
     text: str
     on_busy: Literal["queue", "interrupt", "reject"] = "queue"
     effort: Literal["", "quick", "standard", "determined"] = ""
+    attachments: list[str] = []
 
 
 class InterruptCommand(Command):
@@ -108,6 +109,7 @@ class InterruptCommand(Command):
 
     text: str
     effort: Literal["", "quick", "standard", "determined"] = ""
+    attachments: list[str] = []
 
 
 class WithdrawCommand(Command):

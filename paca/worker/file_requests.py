@@ -132,9 +132,9 @@ class FileServer:
             elif request.op == "upload":
                 await self._store(request, await Upload(request, self._database).run(sandbox))
             else:
-                await self._store(
-                    request, await client.ask(sandbox, request.op, **request.arguments)
-                )
+                async with client.asking(sandbox, request.op, **request.arguments) as reply:
+                    packed = await reply.packed()
+                await self._database.call(file_requests.answer_packed, request.pk, packed)
 
     async def _store(self, request: FileRequest, found: dict[str, Any]) -> None:
         value = json.loads(to_storable_json(found))

@@ -2120,6 +2120,16 @@ MUTANTS = (
         ("tests/sandbox/test_file_replies.py",),
     ),
     Mutant(
+        "packed-answers-are-bounded",
+        never,
+        ("tests/sandbox/test_file_replies.py",),
+    ),
+    Mutant(
+        "attachments-are-names-of-files",
+        never,
+        ("tests/conversations/test_attached_files.py",),
+    ),
+    Mutant(
         "upload-does-not-start-the-sandbox-of-a-fork",
         never,
         (f"{FILE_REQUESTS}::test_fork_whose_files_are_not_copied_yet_takes_no_upload",),

@@ -1,11 +1,18 @@
 """Answers of the program in a sandbox are bounded and checked, whatever the agent makes of the sandbox."""
 
+import zlib
 from collections import deque
 
 import pytest
 
 from paca.engine.workspace import CommandOutcome, NoSuchFile, WorkspaceError
-from paca.sandbox.files.client import MAX_FRAME_BYTES, FilesBroken, Reply
+from paca.sandbox.files.client import (
+    MAX_ANSWER_BYTES,
+    MAX_FRAME_BYTES,
+    FilesBroken,
+    Reply,
+    unpack,
+)
 from paca.sandbox.files.inside.protocol import HEADER
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +67,16 @@ async def test_error_of_the_program_is_raised_with_its_words():
 async def test_answer_that_does_not_fit_is_refused(sent):
     with pytest.raises(FilesBroken):
         await Reply(Pipe(sent)).answer()
+
+
+async def test_packed_answer_is_read_within_its_limit():
+    good = zlib.compress(b'{"a":1}')
+    assert await Reply(Pipe(frame(b"Z", good))).packed() == good
+    assert await Reply(Pipe(frame(b"Z", good))).next() == {"a": 1}
+    bomb = zlib.compress(b'{"a":"' + b"x" * MAX_ANSWER_BYTES + b'"}')
+    for bad in (bomb, b"no zlib", good[:-3], b""):
+        with pytest.raises(FilesBroken):
+            unpack(bad)
 
 
 async def test_frame_beyond_the_limit_is_not_read():

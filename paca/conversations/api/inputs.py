@@ -78,6 +78,12 @@ class FirstMessageInput(MessageInput):
 class FollowUpInput(MessageInput):
     """A message to an agent that may be working."""
 
+    attachments = serializers.ListField(
+        child=serializers.CharField(trim_whitespace=False),
+        required=False,
+        help_text="Paths of files in the workspace, as an upload gives them; the agent is told of them.",
+    )
+
     on_busy = serializers.ChoiceField(
         choices=ON_BUSY_CHOICES,
         required=False,

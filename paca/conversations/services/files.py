@@ -35,7 +35,9 @@ from paca.conversations.models import (
     SandboxState,
 )
 from paca.engine.context.history import FILES_LATER
+from paca.engine.workspace import WorkspaceError
 from paca.projects.models import Member
+from paca.sandbox.files import client
 from paca.sandbox.files.names import safe_part
 
 MAX_OPEN, MAX_OPEN_OF_CONVERSATION = 48, 12
@@ -43,7 +45,7 @@ ANSWER_SECONDS = 45.0
 TAKE_SECONDS = 15.0
 STREAM_SECONDS = 1800.0
 SILENT_SECONDS = 40.0  # of a worker that sends parts
-FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.005, 0.05
+FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.005, 0.025
 PART_BYTES = 256 * 1024
 MIB = 1 << 20
 HIGHEST_SEQ = 2**63 - 1
@@ -231,9 +233,19 @@ def _answer(found: FileRequest | None) -> dict[str, Any] | None:
         raise FilesUnavailable(LATE)
     if found.state == FileRequestState.FAILED:
         raise error_of(found.error_code, found.error_detail)
+    if found.state == FileRequestState.DONE and found.answer is None:
+        return _unpacked(found)
     if found.state in (FileRequestState.STREAMING, FileRequestState.DONE):
         return found.answer if isinstance(found.answer, dict) else {}
     return None
+
+
+def _unpacked(found: FileRequest) -> dict[str, Any]:
+    packed = found.parts.filter(number=0).values_list("data", flat=True).first()
+    try:
+        return client.unpack(bytes(packed or b""))
+    except WorkspaceError as error:
+        raise FilesUnavailable(error.detail) from error
 
 
 def error_of(code: str, detail: str) -> PacaError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,6 +13,7 @@ from django.db import transaction
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import Conflict, Invalid, NotFound
+from paca.common.text import is_storable
 from paca.conversations import store
 from paca.conversations.models import (
     ChatSession,
@@ -36,6 +39,9 @@ from paca.projects.models import Member
 
 MAX_MESSAGE_CHARACTERS = 100_000
 MAX_TITLE_CHARACTERS = 200
+MAX_ATTACHMENTS, MAX_PATH_CHARACTERS = 50, 1000
+# Controls, the ends of lines and paragraphs, and marks that turn the direction of text.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 ON_BUSY_CHOICES = ("queue", "interrupt", "reject")
 
 
@@ -162,11 +168,12 @@ def send(
     source: str = "api",
     client_id: str = "",
     effort: str = "",
+    attachments: Sequence[str] = (),
 ) -> MessageReceipt:
     """Store a message to the agent. A running turn reads it at its next step; else a new turn does.
 
     The same ``client_id`` of the same person is one message. ``effort`` is quick, standard or determined; empty is
-    standard. Raises ``Invalid`` for an empty or too long text or an unknown ``on_busy`` or ``effort``, ``ConversationBusy`` with ``on_busy="reject"`` while a turn
+    standard. ``attachments`` are paths of files in its workspace. Raises ``Invalid`` for an empty or too long text or an unknown ``on_busy`` or ``effort``, ``ConversationBusy`` with ``on_busy="reject"`` while a turn
     runs, ``SubjectDeleted``, and what ``check_agent_available`` raises.
     """
     check_text(text)
@@ -176,6 +183,7 @@ def send(
     if effort and effort not in EFFORTS:
         known = f"It must be one of {', '.join(EFFORTS)}."
         raise Invalid(f"The effort is not known. {known}", fields={"effort": [known]})
+    check_attachments(attachments)
     helpers.refuse_helper(conversation)
     current = lock(conversation)
     key = _idempotency_key(by, client_id)
@@ -193,6 +201,7 @@ def send(
         client_id=client_id,
         on_busy=on_busy,
         effort=effort,
+        attachments=list(attachments),
     )
     event_seq = add_message(
         current,
@@ -210,6 +219,18 @@ def send(
         if current.waits_for_helpers:
             helpers.release(current, cause="message", by=by.name)
     return MessageReceipt(current.id, current.session_id, _next_turn(current), event_seq)
+
+
+def check_attachments(paths: Sequence[str]) -> None:
+    """Raises ``Invalid`` for too many paths, and for one that is empty, too long or has control characters."""
+    # guard: attachments-are-names-of-files
+    if len(paths) > MAX_ATTACHMENTS or not all(_is_path(path) for path in paths):
+        why = f"At most {MAX_ATTACHMENTS} paths of up to {MAX_PATH_CHARACTERS} characters, without control characters."
+        raise Invalid(fields={"attachments": [why]})
+
+
+def _is_path(path: str) -> bool:
+    return 0 < len(path) <= MAX_PATH_CHARACTERS and not CONTROLS.search(path) and is_storable(path)
 
 
 @transaction.atomic

@@ -24,10 +24,14 @@ FILES_LATER = "later"  # of a ``ConversationForked``
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """A text for the model that no request contained yet, with its position in the log."""
+    """A text for the model that no request contained yet, with its position in the log.
+
+    ``ending`` is its end that stays when a person changes the rest.
+    """
 
     seq: int
     text: str
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +240,11 @@ def _add_reply_event(
     return history
 
 
-def _add_text(history: History, text: str) -> History:
+def _add_text(history: History, text: str, *, ending: str = "") -> History:
     if not text.strip():
         return history
-    return replace(history, pending=(*history.pending, PendingText(history.seq, text)))
+    added = PendingText(history.seq, text + ending, ending)
+    return replace(history, pending=(*history.pending, added))
 
 
 def _add_message_event(
@@ -247,7 +252,7 @@ def _add_message_event(
     event: events.MessageReceived | events.MessageEdited | events.MessageWithdrawn,
 ) -> History:
     if isinstance(event, events.MessageReceived):
-        return _add_text(history, event.text)
+        return _add_text(history, event.text, ending=platform_texts.attachments(event.attachments))
     return _change_pending(history, event)
 
 
@@ -259,7 +264,7 @@ def _change_pending(
     if not any(note.seq == event.event_seq for note in history.pending):
         return _add_text(history, platform_texts.change_of(event))
     changed = (
-        replace(note, text=text) if note.seq == event.event_seq else note
+        replace(note, text=text and text + note.ending) if note.seq == event.event_seq else note
         for note in history.pending
     )
     return replace(history, pending=tuple(note for note in changed if note.text))

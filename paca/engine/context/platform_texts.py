@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from paca import events
 from paca.engine.context.instructions import format_instructions
 from paca.engine.context.skills import format_loaded
@@ -156,3 +159,11 @@ def _text_of_reached_limit(which: str) -> str:
         f"[The {limit} is reached. Do not call tools. Say briefly what is"
         " done, what is not, and what the next step would be.]"
     )
+
+
+def attachments(paths: Sequence[str]) -> str:
+    """The end of a message that names the files which its sender has put into the workspace; empty without any."""
+    if not paths:
+        return ""
+    named = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths)
+    return f"\n\n[Attached files, which are in your workspace: {named}]"

@@ -12,12 +12,22 @@ from paca.engine.tools.base import (
     Tool,
     ToolArguments,
     ToolContext,
+    ToolImage,
     ToolOutput,
 )
 from paca.engine.tools.formatting import MAX_OUTPUT_BYTES, format_size, pluralize, truncate_line
 from paca.engine.workspace import FileChange, FileLines, NoSuchFile, NotAFile, SandboxWorkspace
 
 MAX_LINES = 2000
+# Providers take images of these types, of up to 5 MB in base64.
+IMAGE_TYPES = {
+    "PNG image": "image/png",
+    "JPEG image": "image/jpeg",
+    "GIF image": "image/gif",
+    "WebP image": "image/webp",
+}
+MAX_IMAGE_BYTES = 3_500_000
+PIECE_BYTES = 1 << 20
 
 
 def normalize_path(path: str) -> str:
@@ -29,8 +39,8 @@ def normalize_path(path: str) -> str:
 class ReadFile(Tool["ReadFile.Arguments"]):
     """Read a text file, or some of its lines. Lines come with their numbers.
 
-    Long files come in parts: the last line says where to go on. Of a binary file you get its
-    kind and size.
+    Long files come in parts: the last line says where to go on. An image is shown to you, if
+    you can see. Of another binary file you get its kind and size.
     """
 
     name = "read_file"
@@ -54,7 +64,24 @@ class ReadFile(Tool["ReadFile.Arguments"]):
         except NotAFile as error:
             return await not_a_file_output(workspace, arguments.path, error)
         record_digest(context, arguments.path, lines.path, lines.digest)
+        if lines.binary in IMAGE_TYPES and lines.size <= MAX_IMAGE_BYTES:
+            return await _image(workspace, lines)
         return _numbered(lines, arguments.first_line)
+
+
+async def _image(workspace: SandboxWorkspace, lines: FileLines) -> ToolOutput:
+    """The image with a line that names it, which is all that a model gets that cannot see."""
+    data = bytearray()
+    while len(data) < min(lines.size, MAX_IMAGE_BYTES):
+        piece = await workspace.read(lines.path, offset=len(data), limit=PIECE_BYTES)
+        if not piece:
+            break
+        data += piece
+    size = format_size(lines.size)
+    return ToolOutput(
+        f"{lines.path}: {lines.binary}, {size}",
+        images=(ToolImage(IMAGE_TYPES[lines.binary], bytes(data[:MAX_IMAGE_BYTES])),),
+    )
 
 
 def _numbered(lines: FileLines, first_line: int) -> ToolOutput:

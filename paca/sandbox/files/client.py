@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,28 +27,30 @@ from paca.engine.workspace import (
     SandboxWorkspace,
     WorkspaceError,
 )
-from paca.sandbox.files.inside.protocol import ANSWER, DATA, ERROR, HEADER
+from paca.sandbox.files.inside.protocol import ANSWER, DATA, ERROR, HEADER, PACKED
 from paca.sandbox.runner_bundle import BUNDLE_ROOT
 
 PACKAGE = "paca.sandbox"
-# Each after those that it imports.
-MODULES = (
-    "runner",
-    "runner.errors",
-    "runner.safe_path",
-    "runner.file_io",
-    "runner.text_encoding",
-    "runner.file_type",
+# The modules that a request needs, each after those that it imports: to compile them takes most of its time.
+_BASE = ("runner", "runner.errors", "runner.safe_path", "files.inside.protocol")
+_LISTING = (*_BASE, "runner.file_io", "files.inside.listing")
+_CONTENTS = (*_LISTING, "runner.text_encoding", "runner.file_type", "files.inside.contents")
+_CHANGES = (
+    *_CONTENTS,
     "runner.textdiff",
-    "files.inside.protocol",
-    "files.inside.listing",
-    "files.inside.contents",
     "files.inside.repositories",
     "files.inside.comparison",
     "files.inside.changes",
-    "files.inside.uploads",
-    "files.inside.main",
 )
+MODULES = {
+    "list": _LISTING,
+    "show": _CONTENTS,
+    "download": _CONTENTS,
+    "archive": _CONTENTS,
+    "changes": _CHANGES,
+    "diff": _CHANGES,
+    "upload": (*_LISTING, "files.inside.uploads"),
+}
 # Process 1 is the runner, and its command line names the Python of this sandbox.
 SHELL = 'IFS= read -r -d \'\' python </proc/1/cmdline; exec "$python" -I -S -X utf8 -c "$0"'
 START = f"""
@@ -61,6 +64,7 @@ sys.modules["{PACKAGE}.files.inside.main"].main()
 """
 LIBRARIES = {"LD_LIBRARY_PATH": f"{BUNDLE_ROOT}/python/lib:{BUNDLE_ROOT}/python/lib64"}
 MAX_FRAME_BYTES = 4 << 20
+MAX_ANSWER_BYTES = 16 << 20
 SILENT_SECONDS = 30.0
 MAX_DETAIL_CHARACTERS = 500
 BROKEN = "The program that reads files in the sandbox ended early. Try again."
@@ -99,20 +103,33 @@ class Reply:
 
     async def next(self) -> dict[str, Any] | bytes:
         """The next answer or piece of a file. Raises the error of the program, and ``FilesBroken``."""
+        kind, payload = await self._frame()
+        if kind == DATA:
+            return payload
+        if kind == PACKED:
+            return unpack(payload)
+        if kind != ANSWER:
+            raise FilesBroken(BROKEN)
+        return _parse(payload)
+
+    async def packed(self) -> bytes:
+        """The next answer, for ``unpack``. Raises the error of the program, and ``FilesBroken``."""
+        kind, payload = await self._frame()
+        if kind != PACKED:
+            raise FilesBroken(BROKEN)
+        return payload
+
+    async def _frame(self) -> tuple[bytes, bytes]:
         kind, length = HEADER.unpack(await self._read(HEADER.size))
         # guard: files-answers-are-bounded
         if length > MAX_FRAME_BYTES:
             raise FilesBroken(BROKEN)
         payload = await self._read(length)
-        if kind == DATA:
-            return payload
-        found = _parse(payload)
         if kind == ERROR:
+            found = _parse(payload)
             error = ERRORS.get(str(found.get("code")), WorkspaceError)
             raise error(str(found.get("detail") or "")[:MAX_DETAIL_CHARACTERS] or None)
-        if kind != ANSWER:
-            raise FilesBroken(BROKEN)
-        return found
+        return kind, payload
 
     async def _read(self, count: int) -> bytes:
         while len(self._buffer) < count:
@@ -129,6 +146,19 @@ class Reply:
         taken = bytes(self._buffer[:count])
         del self._buffer[:count]
         return taken
+
+
+def unpack(packed: bytes) -> dict[str, Any]:
+    """The answer in compressed JSON. Raises ``FilesBroken`` if it is none, or is too long."""
+    unpacking = zlib.decompressobj()
+    try:
+        payload = unpacking.decompress(packed, MAX_ANSWER_BYTES)
+    except zlib.error:
+        raise FilesBroken(BROKEN) from None
+    # guard: packed-answers-are-bounded
+    if unpacking.unconsumed_tail or not unpacking.eof:
+        raise FilesBroken(BROKEN)
+    return _parse(payload)
 
 
 def _parse(payload: bytes) -> dict[str, Any]:
@@ -153,7 +183,7 @@ async def asking(
         Command(f"files-{uuid4().hex}", argv=("/bin/bash", "-c", SHELL, START), env=LIBRARIES)
     )
     try:
-        await pipe.send(sources() + json.dumps({"op": op, **fields}).encode() + b"\n")
+        await pipe.send(sources(op) + json.dumps({"op": op, **fields}).encode() + b"\n")
         if body is not None:
             async for piece in body:
                 await pipe.send(piece)
@@ -169,11 +199,11 @@ async def ask(workspace: SandboxWorkspace, op: str, **fields: Any) -> dict[str, 
 
 
 @functools.cache
-def sources() -> bytes:
-    """The modules of the program as one line: pairs of their names and sources."""
+def sources(op: str) -> bytes:
+    """The modules of the program for a request as one line: pairs of their names and sources."""
     root = Path(__file__).parent.parent
     pairs = []
-    for name in MODULES:
+    for name in (*MODULES[op], "files.inside.main"):
         path = root.joinpath(*name.split("."))
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         pairs.append((f"{PACKAGE}.{name}", file.read_text(encoding="utf-8")))

@@ -63,8 +63,8 @@ async def test_read_file_fails_for_a_line_beyond_the_end(session: ToolSession):
     [
         (b"%PDF-1.7\n\xff\xfe\x00", "file is binary (PDF, 12 bytes); it is not shown as text."),
         (
-            b"\x89PNG\r\n\x1a\n" + bytes(3000),
-            "file is binary (PNG image, 2.9 KiB); it is not shown as text.",
+            b"\x89PNG\r\n\x1a\n" + bytes(4_000_000),
+            "file is binary (PNG image, 3.8 MiB); it is not shown as text.",
         ),
         (
             b"\x1f\x8b\x08\x00abc",
@@ -80,6 +80,14 @@ async def test_read_file_describes_files_that_are_no_text(
     session.put("file", content)
     result = await session.call("read_file", path="file")
     assert (result.output, result.failed) == (expected, False)
+
+
+async def test_read_file_gives_an_image_to_models_that_see(session: ToolSession):
+    content = b"\x89PNG\r\n\x1a\n" + bytes(2_000_000)
+    session.put("pictures/boat.png", content)
+    result = await session.call("read_file", path="pictures/boat.png")
+    assert result.output == "pictures/boat.png: PNG image, 1.9 MiB"
+    assert [(image.kind, image.data == content) for image in result.images] == [("image/png", True)]
 
 
 @pytest.mark.parametrize("tool", ["read_file", "edit_file"])

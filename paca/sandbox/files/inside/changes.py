@@ -175,6 +175,13 @@ class Changes:
                     self._add(whole, "deleted", 0, None)
 
 
+def changes(root: int, request: dict[str, Any]) -> dict[str, Any]:
+    """The changes of the whole workspace."""
+    since = float(request.get("since", 0))
+    commits = request.get("commits", {})
+    return Changes(root, base=request["base"], commits=commits, since=since).collect()
+
+
 def base_of(repository: Repository, base: str, commits: dict[str, str]) -> tuple[bytes | None, str]:
     """The commit that a repository is compared with, None for none, and its name. Raises ``GitProblem``."""
     if base == "branch":

@@ -6,44 +6,34 @@ import json
 import os
 import sys
 
-from paca.sandbox.files.inside import contents, listing, protocol, uploads
-from paca.sandbox.files.inside.changes import Changes, diff
+from paca.sandbox.files.inside import protocol
 from paca.sandbox.runner import WORKSPACE
 from paca.sandbox.runner.errors import RequestError
 from paca.sandbox.runner.safe_path import keep_usable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-
-def _changes(root: int, request: dict[str, Any]) -> dict[str, Any]:
-    return Changes(
-        root,
-        base=request["base"],
-        commits=request.get("commits", {}),
-        since=float(request.get("since", 0)),
-    ).collect()
-
-
+# The module beside this one and its function that carries out a request. Only the modules that it needs are here.
 REQUESTS = {
-    "list": listing.list_folder,
-    "show": contents.show,
-    "changes": _changes,
-    "diff": diff,
-    "download": contents.send_whole,
-    "archive": contents.send_all,
-    "upload": uploads.store,
+    "list": ("listing", "list_folder"),
+    "show": ("contents", "show"),
+    "changes": ("changes", "changes"),
+    "diff": ("changes", "diff"),
+    "download": ("contents", "send_whole"),
+    "archive": ("contents", "send_all"),
+    "upload": ("uploads", "store"),
 }
+PACKED = ("list", "show", "changes", "diff")
 
 
 def main() -> None:
     """Carry out one request. An error becomes a frame."""
     request = json.loads(sys.stdin.buffer.readline())
     keep_usable(WORKSPACE)
+    op: str = request["op"]
+    module, function = REQUESTS[op]
     try:
-        root = os.open(WORKSPACE, listing.FOLDER_FLAGS)
-        protocol.answer(REQUESTS[request["op"]](root, request))
+        root = os.open(WORKSPACE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        found = getattr(sys.modules[f"paca.sandbox.files.inside.{module}"], function)(root, request)
+        (protocol.packed_answer if op in PACKED else protocol.answer)(found)
     except RequestError as error:
         protocol.error(error.code, error.detail)
     except FileNotFoundError:

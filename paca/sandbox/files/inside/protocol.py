@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import struct
+import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 HEADER = struct.Struct(">cI")
-ANSWER, DATA, ERROR = b"J", b"D", b"E"
+ANSWER, PACKED, DATA, ERROR = b"J", b"Z", b"D", b"E"
 DATA_BYTES = 256 * 1024
 OUTPUT_FD = 1
 
@@ -26,6 +27,11 @@ def send(kind: bytes, payload: bytes) -> None:
 def answer(value: Any) -> None:
     """Write an answer in JSON, in plain ASCII. Raises ``OSError``."""
     send(ANSWER, json.dumps(value, separators=(",", ":")).encode())
+
+
+def packed_answer(value: Any) -> None:
+    """Write an answer in compressed JSON, which those on its way need not read. Raises ``OSError``."""
+    send(PACKED, zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1))
 
 
 def error(code: str, detail: str = "") -> None:

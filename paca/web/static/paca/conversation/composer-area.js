@@ -36,7 +36,7 @@ export function composerArea(view) {
   return html`${notes}${composer({
     agent: page.agent.name, busy: isBusy(run), queued, refused: run.refused, jump,
     facts: facts(run), plan: planSwitch(view), blocked: page.agent.retired, efforts: page.agent.efforts ?? [], effort: view.effort, onEffort: view.chooseEffort, onSend: view.send,
-    onInput: view.saveDraft, onEditLast: view.editLast, onDismiss: view.dismissRefusal,
+    chips: view.uploads?.chips() ?? nothing, onAttach: view.attach, onInput: view.saveDraft, onEditLast: view.editLast, onDismiss: view.dismissRefusal,
   })}`;
 }
 

@@ -12,19 +12,36 @@ export const EFFORTS = new Map([["quick", "Quick"], ["standard", "Standard"], ["
  * one at the right of the foot. `efforts` are those that the agent sets, and `effort` the chosen one. Callbacks: onEffort(name), onSend("queue" or "interrupt"), onInput(), onEditLast(), onDismiss(). The caller reads and empties
  * the textarea.
  */
-export function composer({ agent, busy, queued, refused, facts, plan, efforts, effort, onEffort, blocked, onSend, onInput, onEditLast, onDismiss, jump }) {
+export function composer({ agent, busy, queued, refused, facts, plan, efforts, effort, onEffort, blocked, onSend, onInput, onEditLast, onDismiss, jump, chips = nothing, onAttach }) {
   return html`<div class="composer-wrap">${jump}${refusal(refused, onDismiss)}${queued}
-    <form class="composer" aria-label="Message to ${agent}" @submit=${(event) => {
+    <form class="composer" aria-label="Message to ${agent}" @paste=${(event) => take(event, event.clipboardData, onAttach)}
+      @dragover=${dragged} @dragleave=${dragged} @drop=${(event) => take(event, event.dataTransfer, onAttach)} @submit=${(event) => {
       event.preventDefault();
       onSend("queue");
-    }}>
+    }}>${chips}
       <textarea rows="1" dir="auto" aria-label="Message" placeholder="Write to ${agent}" enterkeyhint="send"
         @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend, onEditLast)}></textarea>
-      <div class="composer-foot">${plan}
+      <div class="composer-foot">${onAttach ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Attach files" title="Attach files"
+        @click=${() => onAttach()}>${icon("paperclip")}</button>` : nothing}${plan}
         <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>
         ${efforts.length ? effortChoice(efforts, effort, onEffort) : nothing}<span class="grow"></span>${facts}${busy ? queueButtons(blocked, onSend) : sendButton(blocked)}
       </div>
     </form></div>`;
+}
+
+/** Take files that are pasted or dropped; words stay to the browser. */
+function take(event, from, onAttach) {
+  event.currentTarget.classList.remove("is-target");
+  const files = [...(from?.files ?? [])];
+  if (!files.length || !onAttach) return;
+  event.preventDefault();
+  onAttach(files);
+}
+
+function dragged(event) {
+  if (!event.dataTransfer.types.includes("Files")) return;
+  event.preventDefault();
+  event.currentTarget.classList.toggle("is-target", event.type === "dragover");
 }
 
 function onKeydown(event, busy, onSend, onEditLast) {

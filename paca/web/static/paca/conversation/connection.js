@@ -103,19 +103,19 @@ export class Connection {
   }
 
   /** Send a message to the agent; `onBusy` is queue or interrupt. It is kept until the server has it. */
-  sendMessage(text, onBusy, effort = "") {
-    const message = { client_id: newClientId(), text, on_busy: onBusy, effort, at: serverNow().toISOString() };
+  sendMessage(text, onBusy, effort = "", attachments = []) {
+    const message = { client_id: newClientId(), text, on_busy: onBusy, effort, attachments, at: serverNow().toISOString() };
     this.#unsent.add(message);
     this.#transmit(this.#keep(message));
   }
 
-  /** Do not send a message that has not been sent yet. Gives its text, or "" if the server has it. */
+  /** Do not send a message that has not been sent yet. Gives its frame, or null if the server has it. */
   recall(clientId) {
     const frame = this.#unacked.get(clientId);
-    if (!frame) return "";
+    if (!frame) return null;
     this.#forget(clientId);
     this.#store.dispatch({ act: "recall", client_id: clientId });
-    return frame.text;
+    return frame;
   }
 
   /** Replace the text of a queued message; `seq` is the number of its event. */
@@ -144,10 +144,10 @@ export class Connection {
   }
 
   /** Show a message as pending, and keep its frame until it is confirmed. Gives the frame. */
-  #keep({ client_id: clientId, text, on_busy: onBusy, effort = "", at }) {
-    const frame = { type: "message", client_id: clientId, text, on_busy: onBusy, ...(effort && { effort }) };
+  #keep({ client_id: clientId, text, on_busy: onBusy, effort = "", attachments = [], at }) {
+    const frame = { type: "message", client_id: clientId, text, on_busy: onBusy, ...(effort && { effort }), ...(attachments.length && { attachments }) };
     this.#unacked.set(clientId, frame);
-    this.#store.dispatch({ act: "send", client_id: clientId, text, on_busy: onBusy, at });
+    this.#store.dispatch({ act: "send", client_id: clientId, text, on_busy: onBusy, attachments, at });
     return frame;
   }
 

@@ -48,6 +48,8 @@ export class PacaConversation extends PacaElement {
   lanes = null; // the helpers, once there are some
   panelOpen = null; // as the reader wants it; null: where there is room and a list
   phoneView = "chat"; // chat or todo
+  uploads = null; // the files of the next message, once there were some
+  files = null; // the element with the files of the sandbox, while it is open
   #early; // what was typed into the server's field before this script ran
 
   connectedCallback() {
@@ -128,13 +130,15 @@ export class PacaConversation extends PacaElement {
 
   send = (how) => {
     const text = sendable(this.field.value);
-    if (!text.trim()) return;
+    if (!text.trim() && !this.uploads) return;
     const detail = tooLong(text);
     if (detail) {
       this.store.dispatch({ act: "refuseText", detail });
       return;
     }
-    this.connection.sendMessage(text, how, this.effort === "standard" ? "" : this.effort);
+    const attachments = this.uploads?.take() ?? (this.uploads ? null : []);
+    if (!attachments || !(text.trim() || attachments.length)) return;
+    this.connection.sendMessage(text.trim() ? text : "I attached files.", how, this.effort === "standard" ? "" : this.effort, attachments);
     this.field.value = "";
     this.unsent.draft = "";
     this.jumpToEnd();
@@ -145,10 +149,18 @@ export class PacaConversation extends PacaElement {
     this.unsent.draft = target.value;
   };
 
+  /** Upload files for the next message; without any the person chooses them. */
+  attach = async (files = null) => {
+    const { Uploads } = await import("../files/uploads.js");
+    this.uploads ??= new Uploads(this);
+    if (files) this.uploads.add(files);
+    else this.uploads.choose();
+  };
+
   /** Take a message back that is not sent yet: its text returns to the field. */
   recall = (clientId) => {
-    const text = this.connection.recall(clientId);
-    if (text) this.restoreDraft(text);
+    const frame = this.connection.recall(clientId);
+    if (frame) this.restoreDraft(frame.text, frame.attachments);
   };
 
   /** Edit the last queued message of this person; false if there is none. */
@@ -216,6 +228,19 @@ export class PacaConversation extends PacaElement {
     this.panel ??= await import("./panel.js");
     this.panelOpen = !this.panel.isOpen(this);
     this.update();
+  };
+
+  /** Open or close the files of the sandbox. */
+  toggleFiles = async () => {
+    this.files = this.files ? null : (await import("../files/files-panel.js")).filesPanel(this);
+    this.update();
+  };
+
+  /** Put words into the composer where the cursor is. */
+  insert = (words) => {
+    this.field.setRangeText(words, this.field.selectionStart, this.field.selectionEnd, "end");
+    this.unsent.draft = this.field.value;
+    this.field.focus();
   };
 
   startRenaming = () => {
@@ -294,12 +319,13 @@ export class PacaConversation extends PacaElement {
 
   #changed(after, before, action) {
     if (action.act !== "described") this.workerWatch.onActivity(after.status);
-    if (after.refused?.text && after.refused !== before.refused) this.restoreDraft(after.refused.text);
+    if (after.refused?.text && after.refused !== before.refused) this.restoreDraft(after.refused.text, after.refused.attachments);
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
     if (!["older", "newest"].includes(action.act)) this.#rowsAdded(after.order.length - before.order.length);
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
+    if (action.type) this.files?.received(action);
     if (action.type?.startsWith("agent.background.")) this.strip?.received(action);
     if (/^agent\.(subagent|teammate)\./.test(action.type)) this.lanes?.received(action);
     this.#loadParts();
@@ -313,8 +339,9 @@ export class PacaConversation extends PacaElement {
     this.#window = afterGrowth(this.#window, added);
   }
 
-  /** Put words back into the composer, before those that are there. */
-  restoreDraft(text) {
+  /** Put words back into the composer, before those that are there, with the files that went with them. */
+  restoreDraft(text, attachments = []) {
+    if (attachments.length) this.attach([]).then(() => this.uploads.restore(attachments));
     this.unsent.draft = this.unsent.draft ? `${text}\n\n${this.unsent.draft}` : text;
     if (!this.field) return;
     this.field.value = this.unsent.draft;
@@ -381,12 +408,12 @@ export class PacaConversation extends PacaElement {
   template() {
     this.found = rows(this.run, this.#rowCache);
     const { panel } = this;
-    return html`${topbar(this)}${panel?.phoneTabs(this) ?? nothing}<div class="work ${panel?.classes(this) ?? ""}" data-view=${this.phoneView}>
+    return html`${topbar(this)}${panel?.phoneTabs(this) ?? nothing}<div class="work ${this.files ? "has-panel has-files" : panel?.classes(this) ?? ""}" data-view=${this.phoneView}>
       <section class="thread" aria-label="Conversation">
       <div class="thread-scroll" tabindex="0" role="log" aria-live="off" aria-label="Messages and steps">
         <div class="flow">${loadingRow(this.#loading)}
           ${repeat(visibleRows(this.found, this.#window), (row) => row.key, (row) => this.#row(row))}</div></div>
-      ${composerArea(this)}</section>${panel?.panel(this) ?? nothing}</div>`;
+      ${composerArea(this)}</section>${this.files ?? panel?.panel(this) ?? nothing}</div>`;
   }
 
   #row(row) {

@@ -409,6 +409,12 @@ export const eventHandlers = new Map(Object.entries({
   "agent.sandbox.resumed": addNote,
   "agent.mcp.unavailable": addNote,
   "agent.mcp.available": addNote,
+  "agent.file.changed": (draft, frame, data) => {
+    if (data.change !== "uploaded") return false; // the card of the call tells it
+    const last = draft.entries.get(draft.order.at(-1));
+    if (last?.type !== frame.type || last.data.by !== data.by) return addNote(draft, frame, data);
+    return changeEntry(draft, last.key, { data: { ...data, count: (last.data.count ?? 1) + 1 } });
+  },
   "agent.repository.cloned": addNote,
   "agent.repository.unavailable": addNote,
   "agent.repository.pushed": addNote,

@@ -202,6 +202,9 @@ const NOTES = new Map(Object.entries({
   "agent.mcp.available": ({ server }) => ({
     look: "slim", icon: "check", fact: `The MCP server ${server} is there again`,
   }),
+  "agent.file.changed": ({ by, path, count = 1 }) => ({
+    look: "slim", icon: "paperclip", fact: `${by || "Somebody"} uploaded ${count > 1 ? `${count} files` : path}`,
+  }),
   "agent.repository.cloned": ({ repository, branch }) => ({
     look: "slim", icon: "git-branch", fact: `Cloned ${repository} at ${branch}`,
   }),

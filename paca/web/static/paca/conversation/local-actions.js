@@ -5,8 +5,8 @@ import { initialState } from "./initial-state.js";
 
 export const actions = {
   /** A message was sent from the composer; the page shows it at once as pending. */
-  send(draft, { client_id: clientId, text, on_busy: onBusy, at }) {
-    writable(draft, "pending").set(clientId, { text, on_busy: onBusy, at, acked: false });
+  send(draft, { client_id: clientId, text, on_busy: onBusy, attachments, at }) {
+    writable(draft, "pending").set(clientId, { text, on_busy: onBusy, attachments, at, acked: false });
     draft.refused = null;
   },
 
@@ -24,7 +24,7 @@ export const actions = {
     const message = draft.pending.get(clientId);
     if (!message) return false;
     writable(draft, "pending").delete(clientId);
-    draft.refused = { text: message.text, detail };
+    draft.refused = { text: message.text, detail, attachments: message.attachments };
     return true;
   },
 

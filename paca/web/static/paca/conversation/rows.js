@@ -101,8 +101,15 @@ function person(row, context) {
   const label = `${authorOf(row, context).name}, ${timeOfDay(at)}`;
   const hint = effort && effort !== "standard" ? html`<p class="hint">${icon("gauge", "icon-s inl")} ${EFFORTS.get(effort) ?? effort}</p>` : nothing;
   return entry(row, context, {
-    classes: "is-person", label, tools: messageTools(row, context), body: html`<div class="bubble" dir="auto">${readableProse(text)}</div>${hint}`,
+    classes: "is-person", label, tools: messageTools(row, context), body: html`<div class="bubble" dir="auto">${readableProse(text)}</div>${attached(row.entry, context)}${hint}`,
   });
+}
+
+/** The files that go with a message, each as a download. */
+function attached({ attachments }, { api }) {
+  if (!attachments?.length) return nothing;
+  return html`<ul class="chips attached" aria-label="Attached files">${attachments.map((path) => html`<li><a class="chip" download
+    title="Download ${visible(path)}" href="${api}files/content/?path=${encodeURIComponent(path)}">${icon("file", "icon-s")}<bdi>${visible(path)}</bdi></a></li>`)}</ul>`;
 }
 
 function pending(row, context) {
@@ -110,7 +117,7 @@ function pending(row, context) {
   return entry(row, context, {
     classes: "is-person",
     label: "Your message, being sent",
-    body: html`<div class="bubble is-queued" dir="auto">${readableProse(text)}</div>
+    body: html`<div class="bubble is-queued" dir="auto">${readableProse(text)}</div>${attached(row.entry, context)}
       <p class="hint">${icon("clock", "icon-s inl")} ${acked ? "Stored" : "Sending…"}</p>`,
   });
 }

@@ -22,6 +22,8 @@ export function topbar(view) {
     <span class="grow"></span>
     ${view.meter?.contextMeter(run.context) ?? nothing}
     ${STOPPABLE.has(run.status) && page.mayWrite ? stopButton(run, view) : nothing}
+    <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Files" title="Files (F)" aria-expanded=${Boolean(view.files)}
+      @click=${view.toggleFiles}>${icon("folder")}</button>
     <span class="desk-only"><button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="To-do list" title="To-do list (])"
       aria-expanded=${view.panel?.isOpen(view) ?? false} @click=${view.togglePanel}>${icon("panel-right")}</button></span>
     ${menu(view)}

@@ -11,6 +11,7 @@ keys("Conversation", [
   ["Escape", "Leave the field; press again to stop the agent", () => view().stop()],
   ["e", "Open or close all steps", () => view().toggleAll(), true],
   ["]", "Show or hide the to-do list", () => view().togglePanel(), true],
+  ["f", "Show or hide the files of the sandbox", () => { view().toggleFiles(); }, true],
   ["i", "Write a message", () => {
     const { field } = view();
     field?.focus();

@@ -1,0 +1,223 @@
+// <paca-files>: the files of the sandbox beside the conversation. It is loaded when somebody opens it.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { ApiError, call } from "../core/api.js";
+import { copyFrom } from "../core/copy.js";
+import { PacaElement } from "../core/element.js";
+import { icon, iconButton } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
+import { changesList, diffView } from "./changes.js";
+import { Preview } from "./preview.js";
+import { ROOT, Tree } from "./tree.js";
+import { TreeView } from "./tree-view.js";
+
+const SLOW_MS = 1200;
+const REFRESH_MS = 1000;
+const LEAST_MS = 3000; // between two refreshes while the agent works
+const REFRESHING = new Set(["agent.file.changed", "agent.tool.returned", "agent.background.finished", "agent.sandbox.removed", "agent.sandbox.started", "agent.repository.cloned"]);
+
+class PacaFiles extends PacaElement {
+  tab = "changes";
+  base = "start";
+  selected = "";
+  tree = new Tree();
+  #changes = null;
+  #detail = null; // {kind: preview|diff, found} or {error}
+  #error = null; // of the list: {text, none}
+  #loading = 0;
+  #slow = false;
+  #timer = 0;
+  #refreshedAt = 0;
+  #view = new TreeView(this);
+  #preview = new Preview(this);
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.refresh();
+  }
+
+  disconnectedCallback() {
+    clearTimeout(this.#timer);
+  }
+
+  get #base() {
+    return `${this.conversation.page.urls.api}files/`;
+  }
+
+  contentUrl(path) {
+    return `${this.#base}content/?path=${encodeURIComponent(path)}`;
+  }
+
+  // --- loading --------------------------------------------------------------------------------------
+
+  /** Load again what is shown. */
+  refresh = async () => {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.#refreshedAt = performance.now();
+    await this.#ask(async () => {
+      if (this.tab === "changes") this.#changes = await this.#get("changes/", { base: this.base });
+      else await Promise.all(this.tree.shown.map((path) => this.#loadFolder(path)));
+      if (this.selected) await this.#loadDetail();
+    });
+  };
+
+  /** A frame of the conversation came: the files may have changed. */
+  received({ type }) {
+    if (!REFRESHING.has(type) || this.#timer) return;
+    const wait = Math.max(REFRESH_MS, this.#refreshedAt + LEAST_MS - performance.now());
+    this.#timer = setTimeout(this.refresh, wait);
+  }
+
+  async #ask(act) {
+    this.#loading += 1;
+    const slow = setTimeout(() => {
+      this.#slow = true;
+      this.update();
+    }, SLOW_MS);
+    this.update();
+    try {
+      await act();
+      this.#error = null;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#error = { text: error.message, none: error.code === "no_files_yet" };
+      if (this.#error.none) [this.#changes, this.#detail, this.tree] = [null, null, new Tree()];
+    } finally {
+      clearTimeout(slow);
+      this.#loading -= 1;
+      if (!this.#loading) this.#slow = false;
+      this.update();
+    }
+  }
+
+  #get(address, query) {
+    return call("GET", `${this.#base}${address}?${new URLSearchParams(query)}`);
+  }
+
+  async #loadFolder(path) {
+    try {
+      this.tree.put(path, await this.#get("", { path }));
+    } catch (error) {
+      if (!(error instanceof ApiError) || path === ROOT) throw error;
+      this.tree.put(path, { error: error.message });
+    }
+  }
+
+  async #loadDetail() {
+    const path = this.selected;
+    try {
+      const found = this.tab === "changes"
+        ? { kind: "diff", found: await this.#get("diff/", { path, base: this.base }) }
+        : { kind: "preview", found: await this.#get("preview/", { path }) };
+      if (this.selected === path) this.#detail = found;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (this.selected === path) this.#detail = { error: error.fields.path?.[0] ?? error.message };
+    }
+  }
+
+  // --- actions --------------------------------------------------------------------------------------
+
+  openFolder(path, open) {
+    this.tree.toggle(path, open);
+    this.update();
+    if (open && !this.tree.isLoaded(path)) this.#ask(() => this.#loadFolder(path));
+  }
+
+  openFile = (path) => {
+    this.selected = path;
+    this.#detail = null;
+    this.#ask(() => this.#loadDetail());
+  };
+
+  chooseBase = (name) => {
+    this.base = name;
+    this.#changes = null;
+    this.refresh();
+  };
+
+  #chooseTab(name) {
+    if (this.tab === name) return;
+    [this.tab, this.selected, this.#detail] = [name, "", null];
+    this.refresh();
+  }
+
+  #back = () => {
+    const path = this.selected;
+    [this.selected, this.#detail] = ["", null];
+    this.flush();
+    (this.querySelector(`[title="${CSS.escape(path)}"]`) ?? this.querySelector(".tree"))?.focus();
+  };
+
+  // --- rendering ------------------------------------------------------------------------------------
+
+  template() {
+    const count = this.#changes?.entries.length;
+    return html`<header class="files-head"><h2 class="sr">Files</h2>
+      <div class="segmented" role="group" aria-label="What to show">
+        <button type="button" aria-pressed=${this.tab === "changes"} @click=${() => this.#chooseTab("changes")}>Changes${count ? html` <span class="n num">${count}</span>` : nothing}</button>
+        <button type="button" aria-pressed=${this.tab === "files"} @click=${() => this.#chooseTab("files")}>Files</button></div>
+      <span class="grow"></span>
+      <span class="files-busy" role="status">${this.#loading ? html`${icon("loader-circle", "spin")}<span class="sr">Loading</span>` : nothing}</span>
+      ${iconButton("rotate-ccw", "Refresh", this.refresh)}
+      ${this.#error?.none ? nothing : html`<a class="btn btn-icon btn-quiet btn-s" href="${this.#base}archive/" download aria-label="Download all files" title="Download all files">${icon("download")}</a>`}
+      ${iconButton("x", "Close the files", () => this.conversation.toggleFiles())}</header>
+      ${this.#slow ? html`<p class="files-note" role="status">Waiting for the sandbox, which may have to start first…</p>` : nothing}
+      ${this.#error ? this.#problem() : nothing}
+      <div class="files-body ${this.selected ? "has-detail" : ""}">${this.#list()}${this.selected ? this.#detailView() : nothing}</div>`;
+  }
+
+  #problem() {
+    if (this.#error.none) {
+      return html`<div class="files-empty">${icon("folder")}<p><b>No files yet.</b></p>
+        <p class="text-2">The agent has not used its sandbox. What it makes appears here.</p></div>`;
+    }
+    return html`<div class="notice notice-bad files-problem" role="alert">${icon("circle-x")}<div>${this.#error.text}</div>
+      <button type="button" class="btn btn-s" @click=${this.refresh}>Try again</button></div>`;
+  }
+
+  #list() {
+    if (this.#error?.none) return nothing;
+    if (this.tab === "files") {
+      return this.tree.root?.entries?.length === 0 ? html`<div class="files-empty">${icon("folder")}<p class="text-2">The workspace is empty.</p></div>` : this.#view.template(this.selected);
+    }
+    if (!this.#changes) return nothing;
+    return changesList(this.#changes, { selected: this.selected, base: this.base, openChange: this.openFile, chooseBase: this.chooseBase });
+  }
+
+  #detailView() {
+    const path = this.selected;
+    const isGone = this.#detail?.found?.change === "deleted" || this.#detail?.error;
+    return html`<section class="files-detail" aria-label=${visible(path)}><header class="diff-file">
+      <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Back to the list" title="Back to the list" @click=${this.#back}>${icon("chevron-right", "turned")}</button>
+      <code title=${visible(path)}><bdi>${visible(path)}</bdi></code><span class="grow"></span>
+      ${this.conversation.field ? iconButton("corner-down-left", "Put the path into the message", () => this.conversation.insert(`\`${path}\``)) : nothing}
+      <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Copy the path" title="Copy the path" @click=${(event) => copyFrom(event.currentTarget, path)}>${icon("copy")}</button>
+      ${isGone ? nothing : html`<a class="btn btn-icon btn-quiet btn-s" href=${this.contentUrl(path)} download aria-label="Download the file" title="Download the file">${icon("download")}</a>`}</header>
+      <div class="files-content">${this.#content()}</div></section>`;
+  }
+
+  #content() {
+    const detail = this.#detail;
+    if (!detail) return html`<p class="files-note" role="status">Loading…</p>`;
+    if (detail.error) return html`<p class="files-note" role="alert">${detail.error}</p>`;
+    return detail.kind === "diff" ? diffView(detail.found) : this.#preview.template(detail.found);
+  }
+
+  rendered() {
+    this.#view.rendered();
+  }
+}
+
+customElements.define("paca-files", PacaFiles);
+
+/** The element for a conversation. */
+export function filesPanel(conversation) {
+  const element = document.createElement("paca-files");
+  element.className = "panel files-panel";
+  element.setAttribute("role", "complementary");
+  element.setAttribute("aria-label", "Files");
+  element.conversation = conversation;
+  return element;
+}
