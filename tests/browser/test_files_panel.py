@@ -91,10 +91,7 @@ def test_person_uploads_sends_reads_and_compares_files(
     expect(panel).not_to_be_visible()
 
 
-def test_conversation_without_files_says_so_and_a_failed_upload_keeps_its_file(
-    page: Page, watched
-) -> None:
-    watched.leave_out(409)
+def test_failed_upload_keeps_its_file_and_the_message(page: Page, watched) -> None:
     watched.leave_out(413)
     actions.start(page, actions.SMALL_PROGRAM)
     actions.wait_until(page, "finished")

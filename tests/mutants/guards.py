@@ -2164,7 +2164,6 @@ MUTANTS = (
         value("head.get('media')"),
         (f"{FILES_FLOW}::test_file_is_downloaded_as_a_file_and_never_as_a_page",),
     ),
-    Mutant("archive-names-are-unique", never, ("tests/sandbox/test_file_names.py",)),
     Mutant("egress-network-none", never, (GATE_DECISIONS,)),
     Mutant("egress-ceiling-of-the-project", value("Network(wanted)"), (GATE_DECISIONS,)),
     Mutant("egress-headers-that-count-stand-once", never, (GATE_DECISIONS,)),

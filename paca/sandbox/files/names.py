@@ -53,7 +53,6 @@ class UniqueNames:
         """The safe, relative name for a path that was not taken before."""
         parts = [safe_part(part) for part in path.split("/") if part not in ("", ".")] or ["_"]
         wanted, number = "/".join(parts), 1
-        # guard: archive-names-are-unique
         while wanted.casefold() in self._taken:
             number += 1
             wanted = "/".join([*parts[:-1], f"{number}_{parts[-1]}"])
