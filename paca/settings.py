@@ -15,6 +15,7 @@ from paca.model_settings import *  # noqa: F403
 from paca.network_settings import *  # noqa: F403
 from paca.sandbox_settings import *  # noqa: F403
 from paca.schema_settings import *  # noqa: F403
+from paca.setup_settings import *  # noqa: F403
 from paca.telemetry_settings import *  # noqa: F403
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -147,12 +148,6 @@ AGENT_SANDBOX_IMAGE = env.text(
     "paca-sandbox:1",
     aliases=("AGENT_SERVER_IMAGE",),
     meaning="Image of Docker sandboxes; make sandbox-image builds it.",
-)
-AGENT_SANDBOX_IMAGES = env.comma_separated(
-    "AGENT_SANDBOX_IMAGES",
-    meaning="More images that projects and agents may choose for their sandboxes, such as paca-node:2 or "
-    "registry.example.org/sandboxes/*, comma separated. Each is built on the image of this version of Paca. "
-    "An image is code that runs beside the Docker daemon, so only the operator lists them.",
 )
 DOCKER_HOST = env.text(
     "DOCKER_HOST",

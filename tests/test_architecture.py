@@ -304,6 +304,7 @@ def test_env_module_is_imported_by_the_settings_only():
         "paca/model_settings.py",
         "paca/network_settings.py",
         "paca/sandbox_settings.py",
+        "paca/setup_settings.py",
         "paca/telemetry_settings.py",
     }
 

@@ -19,6 +19,7 @@ SETTINGS = (
     "paca/model_settings.py",
     "paca/network_settings.py",
     "paca/sandbox_settings.py",
+    "paca/setup_settings.py",
 )
 
 

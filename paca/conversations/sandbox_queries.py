@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from paca.agents.models import Agent
+from paca.conversations import sandbox_setups
 from paca.conversations.models import (
     BackgroundCommand,
     Conversation,
@@ -136,6 +137,8 @@ def orphans(volumes: dict[UUID, str]) -> set[UUID]:
         return set()
     existing = Conversation.objects.filter(pk__in=volumes, deleted_at=None)
     known = set(existing.values_list("pk", flat=True))
+    # guard: setups-are-no-orphans
+    known |= sandbox_setups.known(volumes)
     others = {each: volumes[each] for each in volumes if each not in known}
     recorded = recorded_volumes(others.values())
     return {each for each, volume in others.items() if volume not in recorded}

@@ -1,7 +1,7 @@
 """The interface of all sandbox backends, and the values that describe a sandbox."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -9,6 +9,13 @@ from uuid import UUID
 
 from paca.common.network_policy import EgressPolicy
 from paca.engine.workspace import SandboxWorkspace
+from paca.sandbox.environment import (
+    BUILD_OF_SETUP,
+    USE_OF_SETUP,
+    CommandVariables,
+    SetupFiles,
+    SetupPlan,
+)
 from paca.sandbox.exit_cause import ExitCause
 
 FILES_PER_MIB = 128
@@ -50,22 +57,6 @@ class SandboxFile:
             raise ValueError(f"no path of a file below a folder: {self.path!r}")
 
 
-@dataclass(slots=True)
-class CommandVariables:
-    """Environment variables that each command gets when it starts, and which of their values are secrets.
-
-    They are replaced while a sandbox lives. Neither a backend nor the sandbox itself stores them.
-    """
-
-    values: Mapping[str, str] = field(default_factory=dict, repr=False)
-    secrets: frozenset[str] = field(default_factory=frozenset, repr=False)
-
-    def replace_with(self, other: "CommandVariables") -> None:
-        """Give the next command those of ``other``."""
-        # What was a secret until now stays masked: a running command may print it.
-        self.values, self.secrets = other.values, self.secrets | other.secrets
-
-
 ReadFiles = Callable[[], Awaitable[tuple[SandboxFile, ...]]]
 
 
@@ -84,6 +75,8 @@ class SandboxSpec:
     default. Bubblewrap has none. ``cache_of``: the project whose package cache
     it shares; None without one. ``cache``: the folder of that. ``variables``: what its commands get besides.
     ``repositories``: the addresses of linked repositories, each with the one at which its sandbox reaches it.
+    ``setup_plan``: what is run once for it and others. ``setup``: the sandbox that ran it, whose files a new sandbox gets
+    below /opt/setup, where no command can change them. ``builds_setup``: its own files are there too.
     """
 
     conversation_id: UUID
@@ -103,18 +96,23 @@ class SandboxSpec:
     cache_of: UUID | None = None
     cache: Path | None = None
     repositories: tuple[tuple[str, str], ...] = ()
+    setup_plan: SetupPlan | None = None
+    setup: UUID | None = None
+    builds_setup: bool = False
     # Neither shown nor compared: a sandbox of the warm pool fits whatever they are.
     variables: CommandVariables = field(default_factory=CommandVariables, repr=False, compare=False)
 
     @property
     def environment(self) -> dict[str, str]:
-        """The Git author of commands, and where git finds repositories. It is sent with each command: both may change
-        while a sandbox lives."""
+        """The Git author of commands, and where git finds repositories and programs that are set up. It is sent with each
+        command: all may change while a sandbox lives."""
         found = {
             "GIT_AUTHOR_NAME": self.git_name,
             "GIT_AUTHOR_EMAIL": self.git_email,
             "GIT_COMMITTER_NAME": self.git_name,
             "GIT_COMMITTER_EMAIL": self.git_email,
+            **(USE_OF_SETUP if self.setup or self.builds_setup else {}),
+            **(BUILD_OF_SETUP if self.builds_setup else {}),
         }
         if self.repositories:
             # Files of LFS are not served: a checkout keeps their pointers in place of failing.
@@ -250,6 +248,11 @@ class Backend(Protocol):
 
     name: str
     description: str
+
+    @property
+    def setups(self) -> SetupFiles:
+        """What setup commands installed."""
+        ...
 
     async def probe(self) -> None:
         """Start a sandbox and end it again. Raises ``SandboxUnavailable`` with the reason and what to do."""

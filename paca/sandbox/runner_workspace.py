@@ -20,8 +20,9 @@ from paca.engine.workspace import (
     SandboxGone,
     WorkspaceError,
 )
-from paca.sandbox.base import CommandVariables, WorkspaceUsage
+from paca.sandbox.base import WorkspaceUsage
 from paca.sandbox.egress.refusals import Refusals
+from paca.sandbox.environment import CommandVariables
 from paca.sandbox.runner_answers import MISFIT, parse, parse_outcome
 from paca.sandbox.runner_client import Attachment
 from paca.sandbox.runner_pipe import RunnerPipe

@@ -12,6 +12,7 @@ from paca.common import clock
 PHASES = {
     "copy": "copying files",
     "check": "asking the backend",
+    "setup": "running the setup commands",
     "queue": "waiting for another start to end",
     "create": "creating it",
     "start": "starting it",

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import network, plugin_reading, prompts, sandbox_limits
+from paca.agents import network, plugin_reading, prompts, sandbox_limits, sandbox_setup
 from paca.agents.models import Agent
 from paca.agents.services import variables
 from paca.agents.toolbox import installed_tools
@@ -35,7 +35,8 @@ from paca.events import Event
 from paca.projects.models import MemoryPolicy, Project
 from paca.repositories import routing
 from paca.repositories.models import Repository
-from paca.sandbox.base import CommandVariables, SandboxSpec
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.environment import CommandVariables
 from paca.worker import model_profiles, turn_models
 from paca.worker.agent_model import AgentModels
 from paca.worker.event_masking import NO_SECRETS, mask_of_agent
@@ -112,7 +113,7 @@ _CONVERSATION_COLUMNS = _columns(
     *("read_only", "parent_id", "parent_call", "allowance", "helper_kind"),
 )
 NETWORK_COLUMNS = ("network", "network_presets", "network_hosts", "package_cache")
-ENVIRONMENT_COLUMNS = ("sandbox_image", "repository_setup", "allowed_commands")
+ENVIRONMENT_COLUMNS = ("sandbox_image", "setup_commands", "repository_setup", "allowed_commands")
 _PROJECT_COLUMNS = _columns(
     Project, "id", "name", "memory", *NETWORK_COLUMNS, *ENVIRONMENT_COLUMNS, *PROJECT_COLUMNS
 )
@@ -129,7 +130,7 @@ _AGENT_COLUMNS = _columns(
     *("system_prompt", "task_assigned_prompt", "comment_mention_prompt"),
     *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
     *("sandbox_memory_mib", "sandbox_cpus", "sandbox_disk_mib", "sandbox_files"),
-    *("sandbox_life", "sandbox_network", "sandbox_image"),
+    *("sandbox_life", "sandbox_network", "sandbox_image", "setup_commands"),
     *AGENT_COLUMNS,
     "approval",
     "allowed_commands",
@@ -339,6 +340,7 @@ def _sandbox_spec(
         egress=None if policy.network is Network.NONE else policy,
         image=agent.sandbox_image or project.sandbox_image,
         cache_of=project.pk if project.package_cache else None,
+        setup_plan=sandbox_setup.plan_of(agent, project),
     )
 
 

@@ -87,6 +87,7 @@ def test_agent_is_shown_with_every_given_field_except_the_key(world: World, api:
         "cpus": 0.5,
         "network": "restricted",
         "image": "",
+        "setup": "",
     }
     assert {name: shown[name] for name in expected} == expected
     assert shown["key"] == {"set": True, "last4": "WXYZ"}

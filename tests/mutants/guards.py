@@ -2541,6 +2541,30 @@ MUTANTS = (
         "pull-request-of-others",
         never,
         (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),
+        "setups-of-living-workers-are-theirs",
+        never,
+        ("tests/conversations/test_sandbox_setups.py",),
+    ),
+    Mutant(
+        "setup-is-finished-by-its-worker",
+        value("True"),
+        ("tests/conversations/test_sandbox_setups.py",),
+    ),
+    Mutant(
+        "retired-setups-start-no-sandbox", never, ("tests/conversations/test_sandbox_setups.py",)
+    ),
+    Mutant("setups-in-use-stay", value("rows"), ("tests/conversations/test_sandbox_setups.py",)),
+    Mutant("setups-are-no-orphans", removed, ("tests/conversations/test_sandbox_setups.py",)),
+    Mutant(
+        "setups-of-other-projects-are-others",
+        value("[FORM, agent.sandbox_image or project.sandbox_image, commands]"),
+        ("tests/conversations/test_sandbox_setups.py",),
+    ),
+    Mutant("setups-whose-files-are-gone-are-built-again", never, ("tests/worker/test_setups.py",)),
+    Mutant(
+        "bubblewrap-setups-are-read-only",
+        value("'--bind'"),
+        ("tests/sandbox/test_setup_files.py",),
     ),
     Mutant("sandbox-signals-by-descriptor", removed, ("tests/sandbox/test_seccomp.py",)),
     Mutant("sandbox-runtime-is-there", never, ("tests/sandbox/test_runtime.py",)),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from paca.engine.workspace import Command
-from paca.sandbox.base import CommandVariables, SandboxSpec
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.environment import CommandVariables
 from paca.sandbox.runner_workspace import RunnerWorkspace
 
 pytestmark = pytest.mark.anyio

@@ -102,6 +102,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             "sandbox_life": "When it is unused",
             "sandbox_network": "Network",
             "sandbox_image": "Image",
+            "setup_commands": "Setup",
             "git_name": "Name",
             "git_email": "E-mail",
         }
@@ -259,6 +260,7 @@ class AgentAdmin(ServiceAdmin):
                     "sandbox_life",
                     "sandbox_network",
                     "sandbox_image",
+                    "setup_commands",
                 ),
             },
         ),

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from paca.agents.models import Agent
 from paca.common.api.serializers import InputSerializer
-from paca.projects.models.environment import MAX_IMAGE_CHARACTERS
+from paca.projects.models.environment import MAX_IMAGE_CHARACTERS, MAX_SETUP_CHARACTERS
 
 
 class SandboxSerializer(serializers.Serializer[Any]):
@@ -25,6 +25,7 @@ class SandboxSerializer(serializers.Serializer[Any]):
     life = serializers.CharField(source="sandbox_life")
     network = serializers.CharField(source="sandbox_network")
     image = serializers.CharField(source="sandbox_image")
+    setup = serializers.CharField(source="setup_commands")
 
 
 class SandboxInput(InputSerializer):
@@ -71,4 +72,12 @@ class SandboxInput(InputSerializer):
         allow_blank=True,
         help_text="One of AGENT_SANDBOX_IMAGES; empty for that of the project, else the default. Without effect where "
         "sandboxes are made with bubblewrap.",
+    )
+    setup = serializers.CharField(
+        source="setup_commands",
+        max_length=MAX_SETUP_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="A script for bash that runs once for its sandboxes, after that of the project. What it installs below "
+        "/opt/setup, which is its $HOME, is then in each sandbox.",
     )

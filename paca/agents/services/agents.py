@@ -61,6 +61,7 @@ SETTINGS = frozenset(
         "sandbox_life",
         "sandbox_network",
         "sandbox_image",
+        "setup_commands",
         "approval",
         "allowed_commands",
         "tracing",

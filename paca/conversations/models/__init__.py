@@ -18,6 +18,7 @@ from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.memory import MemoryEntry, MemoryState
 from paca.conversations.models.network import NetworkBook, NetworkUse
 from paca.conversations.models.person_requests import PersonRequest, RequestKind
+from paca.conversations.models.sandbox_setups import SandboxSetup, SetupState, SetupUse
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.status_changes import (
     AgentStatusChange,
@@ -61,6 +62,9 @@ __all__ = [
     "StatusMode",
     "NetworkBook",
     "NetworkUse",
+    "SandboxSetup",
+    "SetupState",
+    "SetupUse",
     "PersonRequest",
     "RequestKind",
     "RequestState",

@@ -10,7 +10,7 @@ from paca.common.network_policy import MAX_HOSTS
 from paca.engine.approvals.allowed_commands import MAX_COMMAND_CHARACTERS, MAX_COMMANDS
 from paca.projects.models import Member, MemoryPolicy, Project, ProjectNetwork, Role, Workspace
 from paca.projects.models.allowed_commands import ALLOWED_COMMANDS_HELP
-from paca.projects.models.environment import MAX_IMAGE_CHARACTERS
+from paca.projects.models.environment import MAX_IMAGE_CHARACTERS, MAX_SETUP_CHARACTERS
 
 # More than this version of Paca knows: a role may also hold permissions of another version.
 MAX_PERMISSIONS = 100
@@ -82,6 +82,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
             "network_presets",
             "network_hosts",
             "sandbox_image",
+            "setup_commands",
             "repository_setup",
             "allowed_commands",
             "package_cache",
@@ -136,6 +137,13 @@ class ProjectInput(InputSerializer):
         help_text="Image of its agents' sandboxes, one of AGENT_SANDBOX_IMAGES; empty for the default. Without effect "
         "where sandboxes are made with bubblewrap.",
     )
+    setup_commands = serializers.CharField(
+        max_length=MAX_SETUP_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        help_text="A script for bash that runs once for the sandboxes of its agents, before the agent's own. What it "
+        "installs below /opt/setup, which is its $HOME, is then in each sandbox.",
+    )
     repository_setup = serializers.BooleanField(
         required=False,
         help_text="Whether the .paca/setup.sh of a repository runs after its clone, where the agent's approval policy "
@@ -166,6 +174,7 @@ class NewProjectInput(ProjectInput):
     network_presets = None  # type: ignore[assignment]
     network_hosts = None  # type: ignore[assignment]
     sandbox_image = None  # type: ignore[assignment]
+    setup_commands = None  # type: ignore[assignment]
     repository_setup = None  # type: ignore[assignment]
     allowed_commands = None  # type: ignore[assignment]
     package_cache = None  # type: ignore[assignment]

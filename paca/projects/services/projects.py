@@ -32,6 +32,7 @@ CHANGEABLE = (
     "network_presets",
     "network_hosts",
     "sandbox_image",
+    "setup_commands",
     "repository_setup",
     "allowed_commands",
     "package_cache",
@@ -96,8 +97,9 @@ def derive_prefix(workspace: Workspace, name: str) -> str:
 
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change any of ``CHANGEABLE``: texts, the time zone, private MCP servers, what is remembered, the network, the image of
-    sandboxes, whether setup scripts of repositories run, the allowed commands, the package cache, the limits of a month.
+    """Change any of ``CHANGEABLE``: texts, the time zone, private MCP servers, what is remembered, the network, the image
+    and the setup of sandboxes, whether setup scripts of repositories run, the allowed commands, the package cache, the
+    limits of a month.
 
     Keys in texts written before a change of the prefix keep the former one. Raises ``Invalid`` if the
     name or the prefix is taken or not valid.

@@ -34,6 +34,7 @@ from paca.sandbox.bubblewrap.bwrap_process import reap_children, start_error
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.launcher import Launcher, prepare_launcher
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, conversation_ids
+from paca.sandbox.bubblewrap.setup_files import FolderSetups
 from paca.sandbox.exit_cause import ExitCause
 from paca.sandbox.runner_client import Attachment
 from paca.sandbox.runner_workspace import RunnerWorkspace
@@ -91,6 +92,7 @@ class Bubblewrap:
         self._data_dir = data_dir.resolve()
         self._install_id = install_id
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
+        self.setups = FolderSetups(self._data_dir, install_id)
         self._cached_launcher: Launcher | None = None
         self._openings: set[asyncio.Task[BubblewrapSandbox]] = set()
         self._preparing: set[asyncio.Task[None]] = set()

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from paca.engine.context.skills import SKILLS_FOLDER
 from paca.sandbox.base import SandboxLimits
+from paca.sandbox.environment import SETUP_FOLDER
 from paca.sandbox.runner import CACHE, HOME, SHARED_MEMORY, TMP, WORKSPACE
 from paca.sandbox.runner.forward import GATE_FOLDER
 from paca.sandbox.runner_bundle import BUNDLE_ROOT, Interpreter
@@ -82,13 +83,15 @@ def arguments(
     seccomp: int | None,
     gate: Path | None = None,
     cache: Path | None = None,
+    setup: tuple[Path, bool] | None = None,
 ) -> list[str]:
     """The arguments of bwrap before the program to run. A path that is not mounted here does not exist inside.
 
     ``user_files``: files of /etc by name, each a descriptor from which bwrap reads it, and ``skill_files``
     those below /skills by path. ``seccomp``: the descriptor of the filter of system calls, if this processor
     has one. ``gate``: the folder with the socket of the network gate, if the sandbox has a network. ``cache``: that
-    of the packages of its project, if it has one.
+    of the packages of its project, if it has one. ``setup``: the folder with what is set up, and whether it may be
+    written to.
     """
     tmp = str(limits.memory_mib * (1 << 20) // 4)
     return [
@@ -107,6 +110,7 @@ def arguments(
         *_skill_files(skill_files),
         *([] if gate is None else ["--ro-bind", str(gate), GATE_FOLDER]),
         *([] if cache is None else ["--bind", str(cache), CACHE]),
+        *_setup_mount(setup),
         *_runner_mounts(runner, interpreter),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", "/"),
@@ -154,6 +158,15 @@ def _etc_mounts(etc: Path, user_files: dict[str, int]) -> list[str]:
     for name, descriptor in user_files.items():
         found += ["--perms", "0644", "--ro-bind-data", str(descriptor), f"/etc/{name}"]
     return found
+
+
+def _setup_mount(setup: tuple[Path, bool] | None) -> list[str]:
+    if setup is None:
+        return []
+    folder, is_writable = setup
+    # guard: bubblewrap-setups-are-read-only
+    option = "--bind" if is_writable else "--ro-bind"
+    return [option, str(folder), SETUP_FOLDER]
 
 
 def _skill_files(files: dict[str, int]) -> list[str]:

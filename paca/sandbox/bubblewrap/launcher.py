@@ -66,7 +66,8 @@ class Launcher:
 
         Raises ``SandboxUnavailable`` if bwrap fails, ``OSError`` if files or processes cannot be made.
         """
-        image = self._prepare_image(directory, spec.limits)
+        # What is set up must be a folder: a file system of its own can be mounted only once.
+        image = None if spec.builds_setup else self._prepare_image(directory, spec.limits)
         try:
             for _ in range(GROUP_ATTEMPTS):
                 if not directory.control_group.create(spec.limits):
@@ -208,6 +209,7 @@ class Launcher:
             seccomp=filter_fd,
             gate=spec.gate,
             cache=spec.cache,
+            setup=_setup_mount(directory, spec),
         )
 
     def _runner_command(
@@ -231,6 +233,13 @@ class Launcher:
             "has_cache": spec.cache is not None,
         }
         return [self._interpreter.program, *RUNNER_ARGUMENTS, json.dumps(settings)]
+
+
+def _setup_mount(directory: SandboxDirectory, spec: SandboxSpec) -> tuple[Path, bool] | None:
+    """The folder of what is set up, and whether the sandbox may write there."""
+    if spec.builds_setup:
+        return directory.workspace, True
+    return None if spec.setup is None else (directory.workspace_of(spec.setup), False)
 
 
 def prepare_launcher(data_dir: Path, idle_policy: IdlePolicy) -> Launcher:

@@ -27,6 +27,10 @@ class SandboxDirectory:
         self.control_group = ControlGroup(f"{install_id}-{conversation_id}")
         self._install_id = install_id
 
+    def workspace_of(self, other: UUID) -> Path:
+        """The workspace of another sandbox of this data folder."""
+        return self.workspace.with_name(str(other))
+
     @property
     def socket(self) -> Path:
         """The socket on which the runner accepts workers."""

@@ -29,6 +29,7 @@ from paca.sandbox.docker.creation import CREATE_SECONDS, ContainerCreator
 from paca.sandbox.docker.engine import PREFIX, DockerEngine, DockerRefused
 from paca.sandbox.docker.image import DEFAULT_IMAGE as DEFAULT_IMAGE
 from paca.sandbox.docker.inventory import Inventory
+from paca.sandbox.docker.setup_files import DockerSetups
 from paca.sandbox.docker.stream import ContainerAttachment
 from paca.sandbox.docker.volume_copy import VolumeCopier
 from paca.sandbox.exit_cause import ExitCause, ExitKind, classify_exit
@@ -95,6 +96,7 @@ class Docker:
         self.creator = ContainerCreator(
             engine, self.inventory, image, self._idle_policy, runtime=runtime
         )
+        self.setups = DockerSetups(engine, self.inventory, self.creator)
         self._copier = VolumeCopier(engine, self.inventory, self.creator)
 
     # --- Backend ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from uuid import UUID
 
 from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.docker import seccomp_profile, skill_files
+from paca.sandbox.environment import SETUP_FOLDER
 from paca.sandbox.exit_cause import KILLED
 from paca.sandbox.runner import CACHE, HOME, TMP, UNATTENDED_SECONDS_KEY, WORKSPACE
 from paca.sandbox.runner.forward import GATE_FOLDER
@@ -197,6 +199,7 @@ def configuration(
                 *([skill_files.volume_mount(labels)] if spec.read_files else []),
                 *([_bind(spec.gate, GATE_FOLDER, read_only=True)] if spec.gate else []),
                 *([_bind(spec.cache, CACHE, read_only=False)] if spec.cache else []),
+                *_setup_mounts(spec, volume, labels),
             ],
         },
     }
@@ -215,6 +218,21 @@ def workspace_mount(volume: str, labels: dict[str, str]) -> dict[str, Any]:
 def _bind(folder: Path, target: str, *, read_only: bool) -> dict[str, Any]:
     """The mount of a folder of Docker's machine, which refuses one that it has not."""
     return {"Type": "bind", "Source": str(folder), "Target": target, "ReadOnly": read_only}
+
+
+def _setup_mounts(
+    spec: SandboxSpec, volume: str, labels: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    """The mount of what is set up: in the sandbox that sets it up its own files, in others read-only."""
+    if spec.builds_setup or spec.setup is not None:
+        source = volume if spec.setup is None else volume_name(labels[INSTALL_LABEL], spec.setup)
+        yield {
+            "Type": "volume",
+            "Source": source,
+            "Target": SETUP_FOLDER,
+            "ReadOnly": not spec.builds_setup,
+            "VolumeOptions": {"NoCopy": True, "Labels": labels},
+        }
 
 
 def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -> str:

@@ -17,6 +17,7 @@ from paca.agents.models import Agent, EnvVar, Skill, SkillFile
 from paca.agents.network import policy_of
 from paca.agents.services import model_keys
 from paca.conversations import budget_report
+from paca.conversations.api import setups
 from paca.engine.context import trigger_prompts
 from paca.engine.llm import registry as llm_registry
 from paca.engine.reminders import DEFAULT_VERIFICATION
@@ -121,6 +122,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         project_commands=member.project.allowed_commands,
         networks=Agent.SandboxNetwork.choices,
         **sandbox_images.context(),
+        setup=setups.described(agent),
         variables=EnvVar.objects.of(agent),
         network=policy_of(agent, member.project),
         verifications=VERIFICATIONS,

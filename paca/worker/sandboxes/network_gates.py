@@ -13,7 +13,7 @@ from uuid import UUID
 
 from paca.common import clock
 from paca.common.best_effort import tolerated
-from paca.conversations import network_use
+from paca.conversations import network_use, sandbox_setups
 from paca.sandbox.egress.booking import read_lines
 from paca.sandbox.egress.folders import GateFolder
 from paca.sandbox.egress.gates import Gates
@@ -79,7 +79,11 @@ class GateKeeper:
         wanted = [folder.conversation_id for folder in folders]
         has_gates = False
         known = await self._database.call(network_use.gates_of, wanted)
+        building = await self._database.call(sandbox_setups.in_use)
         for folder in folders:
+            if folder.conversation_id in building:  # its build ends it; it is a matter of minutes
+                has_gates = True
+                continue
             found = known.get(folder.conversation_id)
             # guard: egress-gates-of-deleted-conversations-end
             if found is None:

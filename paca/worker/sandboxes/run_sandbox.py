@@ -17,7 +17,6 @@ from paca.conversations.store import Fenced, Lease
 from paca.engine.tools.instructions_file import INSTRUCTIONS_FILE, read_instructions
 from paca.engine.turn import LendSlot
 from paca.engine.workspace import (
-    SandboxBroken,
     SandboxGone,
     SandboxUnavailable,
     SandboxUnreachable,
@@ -25,14 +24,15 @@ from paca.engine.workspace import (
     Superseded,
     WorkspaceError,
 )
-from paca.projects.services import images
 from paca.sandbox import start_phases
-from paca.sandbox.base import Backend, CommandVariables, Sandbox, SandboxSpec, WorkspaceUsage
+from paca.sandbox.base import Backend, Sandbox, SandboxSpec, WorkspaceUsage
+from paca.sandbox.environment import CommandVariables
 from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
 from paca.sandbox.start_phases import StartPhases
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
+from paca.worker.sandboxes import setups
 from paca.worker.sandboxes import warm_pool as warm_pools
 from paca.worker.sandboxes.fork_files import copy_files
 from paca.worker.sandboxes.warm_pool import WarmPool
@@ -43,10 +43,6 @@ MAX_USAGE_SECONDS = 2.0  # the end of a run must not wait for a count of very ma
 SLOW_PHASE_SECONDS, LOOK_SECONDS = 2.0, 0.25
 GAVE_UP = (
     "Commands cannot run on this server for now: its sandboxes have not answered for half an hour."
-)
-IMAGE_NOT_ALLOWED = (
-    "The sandbox cannot start: the operator of this server does not allow the image {} any more. Choose another one in the "
-    "settings of the agent or of its project."
 )
 SILENT = ExitCause(ExitKind.SILENT)
 RESUMED = events.ConversationResumed(waited_for="sandbox")
@@ -251,8 +247,14 @@ class RunSandbox:
         began = clock.monotonic()
         if self._warm_pool is not None and name == "docker" and not self._known_boot_id:
             await self._use_warm_pool(self._warm_pool)
-        if name == "docker" and not images.is_allowed(self._spec.image):
-            raise SandboxBroken(IMAGE_NOT_ALLOWED.format(self._spec.image))
+        self._spec = await setups.prepare_environment(
+            self._spec,
+            backend,
+            manager=self._manager,
+            database=self._database,
+            worker=self._log.lease.owner,
+            lend_slot=self._lend_slot,
+        )
         self._spec = await self._manager.with_gate(await self._manager.with_cache(self._spec))
         sandbox = await self._open_with_network(backend)
         seconds = round(clock.monotonic() - began, 3)

@@ -18,17 +18,24 @@ from paca import events
 from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.common.errors import NotFound
-from paca.conversations import ephemeral_files, sandbox_lifecycle, sandbox_queries, store
+from paca.conversations import (
+    ephemeral_files,
+    sandbox_lifecycle,
+    sandbox_queries,
+    sandbox_setups,
+    store,
+)
 from paca.conversations.models import Conversation, SandboxState, Worker
 from paca.conversations.models.conversation import waits_for_person
 from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
 from paca.conversations.sandbox_queries import SandboxRecord
+from paca.engine.workspace import SandboxUnavailable
 from paca.events import Event
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
-from paca.worker.sandboxes import warm_pool
+from paca.worker.sandboxes import setups, warm_pool
 
 logger = logging.getLogger(__name__)
 
@@ -104,14 +111,16 @@ class Sweeper:
             ephemeral_files.remove_of_archived, after_seconds=settings.SANDBOX_ARCHIVED_SECONDS
         )
         await self._remove_warm_sandboxes_of_dead_workers()
+        building = await self._database.call(sandbox_setups.in_use)
         ended, workspaces, leftovers = (
-            await self._end_unused(running),
+            await self._end_unused(running | building),
             await self._remove_files(),
             0,
         )
         if clock.monotonic() - self._full_sweep_at >= FULL_SWEEP_SECONDS:
             self._full_sweep_at = clock.monotonic()
             await self._record_exits()
+            workspaces += await self._remove_setups()
             workspaces += await self._remove_orphans()
             leftovers = await asyncio.to_thread(self._sandbox_manager.remove_leftovers)
         result = SweepResult(ended, workspaces, leftovers)
@@ -190,6 +199,14 @@ class Sweeper:
                 since = self._orphans_seen_at[orphan] = before.get(orphan, now)
                 if now - since >= self._orphan_seconds:
                     removed += await self._remove(orphan, backend, volumes[orphan])
+        return removed
+
+    async def _remove_setups(self) -> int:
+        """Remove what setup commands installed and no sandbox needs any more."""
+        removed = 0
+        for backend in self._sandbox_manager.backends:
+            with tolerated("removing setups"), suppress(SandboxUnavailable):
+                removed += await setups.remove_unused(backend, self._database)
         return removed
 
     async def _remove(self, conversation_id: UUID, backend: str, volume: str) -> bool:

@@ -101,6 +101,7 @@ export const ACTIVITIES = new Map(Object.entries({
 export const SANDBOX_PHASES = new Map(Object.entries({
   "copy": "copying files",
   "check": "asking the backend",
+  "setup": "running the setup commands",
   "queue": "waiting for another start to end",
   "create": "creating it",
   "start": "starting it"
