@@ -272,7 +272,9 @@ async def _run_call(
         may_run_on=turn.toolbox.has(START_TOOL),
         repository_setup=RepositorySetup(
             turn.profile.repository_setup,
-            functools.partial(asks_before_script, turn.profile.approval),
+            functools.partial(
+                asks_before_script, turn.profile.approval, turn.profile.allowed_commands
+            ),
         ),
     )
     try:

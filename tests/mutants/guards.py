@@ -2541,6 +2541,8 @@ MUTANTS = (
         "pull-request-of-others",
         never,
         (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),
+    ),
+    Mutant(
         "setups-of-living-workers-are-theirs",
         never,
         ("tests/conversations/test_sandbox_setups.py",),

@@ -27,6 +27,7 @@ from paca.engine.approvals.plans import PlanState, only_looks, refusal_in_plan_m
 from paca.engine.helpers.requests import HelpersRequested
 from paca.engine.helpers.state import NO_HELPERS, HelperState
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect
+from paca.engine.tools.repository_setup import SETUP_SCRIPT
 
 MAX_SHOWN_ARGUMENTS = 2_000
 DENIED_BEFORE = (
@@ -227,10 +228,10 @@ def finding_of(call: AnyParsedCall, policy: str) -> CommandFinding | None:
     return finding or EACH_CALL
 
 
-def asks_before_script(policy: str, script: str) -> bool:
-    """Whether the policy asks before a command that runs this script of a repository. An unknown policy asks."""
+def asks_before_script(policy: str, lists: Sequence[CommandList], script: str) -> bool:
+    """Whether ``bash`` with this script of a repository needs a person, or is not allowed. An unknown policy asks."""
     # guard: setup-scripts-ask-as-commands-do
-    if policy != ApprovalPolicy.AUTO:
+    if policy != ApprovalPolicy.AUTO or command_lists.refusal(f"bash {SETUP_SCRIPT}", lists):
         return True
     finding = command_rules.scan(script)
     return finding is not None and finding.catastrophic

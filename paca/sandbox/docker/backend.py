@@ -93,9 +93,8 @@ class Docker:
         self.inventory = Inventory(engine, install_id)
         self.description = ""
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
-        self.creator = ContainerCreator(
-            engine, self.inventory, image, self._idle_policy, runtime=runtime
-        )
+        policy = self._idle_policy
+        self.creator = ContainerCreator(engine, self.inventory, image, policy, runtime=runtime)
         self.setups = DockerSetups(engine, self.inventory, self.creator)
         self._copier = VolumeCopier(engine, self.inventory, self.creator)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from paca.engine.approvals.allowed_commands import CommandList
 from paca.engine.approvals.policy import asks_before_script
 from paca.engine.tools.base import RepositorySetup
 from paca.engine.tools.repository_setup import SETUP_SCRIPT, AfterClone, after_clone
@@ -85,7 +86,15 @@ async def test_the_script_waits_for_the_switch_and_the_policy(
     ],
 )
 def test_the_policy_asks_as_before_a_command(policy: str, script: str, asks: bool) -> None:
-    assert asks_before_script(policy, script) is asks
+    assert asks_before_script(policy, (), script) is asks
+
+
+def test_a_list_of_allowed_commands_holds_for_the_script() -> None:
+    def asks(*patterns: str) -> bool:
+        return asks_before_script("auto", [CommandList("agent", patterns)], "make")
+
+    assert asks("git *")
+    assert not asks("git *", "bash .paca/setup.sh")
 
 
 async def test_an_ended_sandbox_is_told_to_the_caller() -> None:
