@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.installation.manage_process import Installation, Running
+from tests.support import migrated_database
 
 
 @pytest.fixture
@@ -16,6 +17,20 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
     installation = Installation(tmp_path / "data")
     yield installation
     installation.end()
+
+
+@pytest.fixture
+def migrated_installation(installation: Installation) -> Installation:
+    """An installation whose first start has applied the migrations and gone no further.
+
+    To apply them takes two thirds of a first start (7 s of CPU). The tests of ``first_start``, of a kill before
+    and during the migrations, and of PostgreSQL do it.
+    """
+    installation.data.mkdir(mode=0o700)
+    database = installation.data / "paca.sqlite3"
+    migrated_database.copy_to(database)
+    database.chmod(0o600)
+    return installation
 
 
 @pytest.fixture(scope="module")

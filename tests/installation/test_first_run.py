@@ -137,8 +137,8 @@ def test_start_is_refused_while_another_process_uses_the_data(
     assert running.get("/healthz").status == 200
 
 
-def test_sign_in_link_works_once(installation: Installation):
-    running = installation.up()
+def test_sign_in_link_works_once(migrated_installation: Installation):
+    running = migrated_installation.up()
     (path,) = LINK.findall(running.output)
     # A GET request, as a mail program might send, does not use the link up.
     assert running.get(path).status == running.get(path).status == 200
@@ -167,7 +167,8 @@ def press(running: Running, path: str) -> http.client.HTTPResponse:
     return answer
 
 
-def test_first_admin_gets_the_password_of_the_environment(installation: Installation):
+def test_first_admin_gets_the_password_of_the_environment(migrated_installation: Installation):
+    installation = migrated_installation
     running = installation.up_until("^. Demo ", PACA_ADMIN_PASSWORD="correct-horse-battery")
     running.kill()
     assert "with the password of PACA_ADMIN_PASSWORD" in running.output
@@ -191,8 +192,19 @@ def test_secret_key_of_the_environment_is_not_written_to_disk(installation: Inst
     assert (installation.data / "encryption_key").exists()
 
 
-@pytest.mark.parametrize("step", ["Secrets", "Database", "Admin"])
-def test_first_start_is_completed_after_a_kill(installation: Installation, step: str):
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [
+        ("installation", "Secrets"),
+        ("migrated_installation", "Database"),
+        ("migrated_installation", "Admin"),
+    ],
+    ids=["Secrets", "Database", "Admin"],
+)
+def test_first_start_is_completed_after_a_kill(
+    request: pytest.FixtureRequest, start: str, step: str
+):
+    installation: Installation = request.getfixturevalue(start)
     installation.up_until(rf"^. {step} ").kill()
     again = installation.up()
     assert again.get("/healthz").status == 200
@@ -256,8 +268,9 @@ def test_server_ends_in_order_on_sigterm(stopped_installation: Installation):
 
 
 def test_database_file_of_a_stopped_server_is_whole_although_another_program_has_it_open(
-    installation: Installation, tmp_path: Path
+    stopped_installation: Installation, tmp_path: Path
 ):
+    installation = stopped_installation
     running = installation.up()
     with closing(sqlite3.connect(installation.data / "paca.sqlite3")) as reader:
         assert reader.execute("SELECT count(*) FROM projects_task").fetchone() == (3,)
@@ -287,8 +300,10 @@ def test_django_commands_on_a_fresh_folder_say_what_to_use(installation: Install
     assert not installation.data.exists()
 
 
-def test_django_commands_before_the_first_start_leave_room_for_the_demo(installation: Installation):
-    installation.data.mkdir(mode=0o700)
+def test_django_commands_before_the_first_start_leave_room_for_the_demo(
+    migrated_installation: Installation,
+):
+    installation = migrated_installation
     installation.settings |= {
         "SECRET_KEY": "first-run-0123456789abcdefghijklmnopqrstuvwxyz-0123456789",
         "ENCRYPTION_KEY": "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=",
