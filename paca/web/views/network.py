@@ -21,6 +21,7 @@ def conversation_network(
     """The hosts of one conversation, the newest first. Raises ``Http404`` if the project has no such conversation."""
     found = conversations.get(member.project, conversation_id)
     sent, received = network_use.transferred(found)
+    uses = network_use.newest(found)
     context = page_context(
         member,
         "conversations",
@@ -30,7 +31,8 @@ def conversation_network(
         received=received,
         uses=[
             (use, sentence(Reason(use.reason), use.host, use.port) if use.reason else "")
-            for use in network_use.newest(found)
+            for use in uses
         ],
+        stamp=f"{sum(use.connections for use in uses)} {sent} {received}",
     )
     return render(request, "web/network.html", context)

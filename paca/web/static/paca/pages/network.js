@@ -1,19 +1,18 @@
-// The page with the hosts of a conversation. While it is open and seen, new connections appear by themselves.
+// The page with the hosts of a conversation. While it is open and seen, it loads again when there are new connections.
 
 import "../core/shell.js";
 
 const LOOK_MS = 3_000;
-let shown = "";
+const live = document.querySelector("[data-live]");
+
+function stamp({ results, sent_bytes: sent, received_bytes: received }) {
+  return `${results.reduce((sum, use) => sum + use.connections, 0)} ${sent} ${received}`;
+}
 
 async function look() {
   if (document.hidden) return;
-  const answer = await fetch(location.href).catch(() => null);
-  if (!answer?.ok || answer.redirected) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const fresh = page.querySelector("[data-live]");
-  if (!fresh || fresh.innerHTML === shown) return;
-  shown = fresh.innerHTML;
-  document.querySelector("[data-live]").replaceWith(document.importNode(fresh, true));
+  const answer = await fetch(live.dataset.live).catch(() => null);
+  if (answer?.ok && stamp(await answer.json()) !== live.dataset.stamp) location.reload();
 }
 
 setInterval(look, LOOK_MS);
