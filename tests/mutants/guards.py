@@ -178,6 +178,13 @@ MUTANTS = (
         (f"{EVENT_MASKING}::test_request_holds_no_secret_and_what_was_masked_before_is_kept",),
     ),
     Mutant(
+        "summaries-keep-the-mark",
+        value("summary.strip()"),
+        (
+            "tests/engine/context/test_shortened_history.py::test_summary_is_marked_as_data_and_cannot_end_its_mark",
+        ),
+    ),
+    Mutant(
         "mcp-calls-beside-secrets-ask",
         value("False"),
         ("tests/engine/mcp/test_approvals.py",),
@@ -1260,7 +1267,7 @@ MUTANTS = (
         last_operand_dropped,
         ("tests/engine/llm/test_addresses.py",),
     ),
-    Mutant("engine-key-in-answers", never, ("tests/engine/llm/test_secret_masking.py",)),
+    Mutant("engine-key-in-answers", always, ("tests/engine/llm/test_secret_masking.py",)),
     Mutant("common-storable-errors", value("detail or ''"), ("tests/common/test_errors.py",)),
     Mutant("engine-words-of-private-servers", always, ("tests/engine/llm/test_server_words.py",)),
     Mutant("engine-ibm-key-stays", never, (CLOUDS,)),
