@@ -43,7 +43,7 @@ async def test_committed_events_are_mirrored_and_each_type_is_announced_once(val
     with valkey.client() as program:
         channel = program.pubsub(ignore_subscribe_messages=True)
         channel.subscribe("paca.events")
-        channel.get_message(timeout=2)
+        channel.get_message(timeout=60)
         connect(valkey).announce("conversation:c", 3, batch)
         await until(lambda: program.xlen("paca:agent:events") == 3)
         mirror = [fields for _, fields in program.xrange("paca:agent:events")]

@@ -96,7 +96,7 @@ class Interleaving:
         """Stop, and assert that nothing runs afterwards."""
         world = self.world
         world.stop()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await world.wait_until_idle()
         assert all(command.outcome.done() for command in self.running)
         before = (len(world.commands), len(world.llm.requests), len(world.log.entries))

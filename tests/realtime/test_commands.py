@@ -352,11 +352,11 @@ def test_slow_command_delays_neither_its_own_page_nor_others(server, page, chat,
 
     def slow_stop(conversation, *, by):
         called.set()
-        release.wait(20)
+        release.wait(120)
 
     monkeypatch.setattr(services, "stop", slow_stop)
     page.send("stop", client_id="1")
-    assert called.wait(5)
+    assert called.wait(60)
     last = chat.append_messages(5)
     page.until(lambda frame: frame.get("seq") == last, 5)
     with conversation_page(server, chat.id, session_headers(server, chat.owner)) as other:

@@ -50,7 +50,7 @@ async def _deliver_text_during_a_slow_read() -> None:
     following = asyncio.create_task(delivery.follow())
     await asyncio.sleep(0)
     delivery.on_hint(EventsCommitted(TOPIC, 1))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await all_sent.wait()
     following.cancel()
     assert list(sent_at) == ["row", "0 1 ", "2 "]
@@ -85,7 +85,7 @@ async def _deliver_states() -> None:
     delivery.on_hint(helper("a", tool="bash", activity="running_tool"))
     delivery.on_hint(helper("b", activity="thinking"))
     delivery.on_hint(helper("a", activity="thinking"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await both_sent.wait()
     following.cancel()
     assert sent == [("b", "", "thinking"), ("a", "bash", "thinking")]

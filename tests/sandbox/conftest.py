@@ -62,7 +62,7 @@ class SandboxHandle:
         begun = asyncio.Event()
         command = self.bash(f"echo begun; {line}", on_output=lambda _: begun.set(), **options)
         running = asyncio.create_task(command)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await begun.wait()
         return running
 

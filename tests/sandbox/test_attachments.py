@@ -63,7 +63,7 @@ async def worker(backend, data_dir, conversation, epoch, call_id, line):
 
 
 async def read_message(process, word) -> str:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while line := (await process.stdout.readline()).decode():
             if line.startswith(word):
                 return line.removeprefix(word).strip()

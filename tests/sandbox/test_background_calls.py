@@ -16,7 +16,7 @@ async def look(handle, call_id="bg"):
 async def test_a_command_is_handed_over_and_its_end_is_read_later(handle):
     command = Command("bg", shell="echo begun; until [ -e go ]; do sleep 0.02; done; echo ended")
     assert await handle.sandbox.run_for(0, command) is None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not (report := await look(handle)).output:  # noqa: ASYNC110 - a state in the sandbox
             await asyncio.sleep(0.01)
     assert (report.ended, report.output) == (False, "begun\n")
@@ -88,6 +88,6 @@ async def test_a_run_takes_the_sandbox_over_from_a_look(backend, handle):
     taken = await backend.open(handle.spec, epoch=2)
     with pytest.raises(Superseded):
         await looking.look(["bg"])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await looking.wait_until_lost()
     assert await taken.look(["bg"]) == {}

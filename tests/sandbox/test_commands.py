@@ -67,7 +67,7 @@ async def test_output_is_shown_while_the_command_runs(handle):
 
     line = "echo one; until [ -e /tmp/seen ]; do sleep 0.05; done; echo two"
     running = asyncio.create_task(handle.bash(line, on_output=show))
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(120):
         await begun.wait()
     await handle.bash("touch /tmp/seen")
     outcome = await running

@@ -25,7 +25,7 @@ FILL_ALL_MEMORY = "for d in /tmp /run ~ /dev/shm; do head -c 99M /dev/zero > $d/
 
 async def wait_until_lost(handle: SandboxHandle) -> None:
     """Wait until the worker notices the end."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await handle.sandbox.wait_until_lost()
 
 

@@ -17,7 +17,7 @@ async def open_pipe(sandbox: SandboxHandle, line: str, **env: str) -> ProcessPip
 
 async def read_until(pipe: ProcessPipe, end: bytes) -> bytes:
     read = b""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not read.endswith(end):
             data = await pipe.receive()
             if not data:
@@ -27,7 +27,7 @@ async def read_until(pipe: ProcessPipe, end: bytes) -> bytes:
 
 
 async def wait_until_ended(sandbox: SandboxHandle, text: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while text in await sandbox.processes():  # noqa: ASYNC110 - a state of the sandbox
             await asyncio.sleep(0.05)
 

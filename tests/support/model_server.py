@@ -106,7 +106,7 @@ class ModelServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        if not self._ready.wait(10):
+        if not self._ready.wait(60):
             raise RuntimeError("the model server did not start")
         return self
 

@@ -82,7 +82,7 @@ async def test_monitor_goes_on_after_an_error_of_the_database_and_ends_with_its_
             raise errors.pop(0)
 
     monitor = Failing(cast(Any, None), cast(Any, None), cast(Any, None))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await monitor._watch()
     assert errors == []
 

@@ -135,7 +135,7 @@ def send_while_the_turn_ends(engine: ScriptedEngine, claimed: claim.Claimed, mon
             row = conversation.get(pk=claimed.lease.conversation_id)
             services.send(row, text="And this", by=row.session.member)
             loop.call_soon_threadsafe(lambda: (engine.send(), sent.set()))
-            assert sent.wait(5)
+            assert sent.wait(60)
         return original(*given, **named)
 
     monkeypatch.setattr(turn_end, "end_turn", end_turn)

@@ -54,7 +54,7 @@ def body(messages):
 def post(server, messages):
     data = json.dumps(body(messages)).encode()
     request = urllib.request.Request(f"{server.base_url}/v1/messages", data, method="POST")
-    with urllib.request.urlopen(request, timeout=5) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         return response.read().decode()
 
 

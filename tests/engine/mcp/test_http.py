@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -134,12 +135,15 @@ def settings(url: str, transport: str = "http", **options: object) -> McpServerS
 
 async def test_both_transports_and_revisions_work(run, web):
     sse = web.url.endswith("sse")
-    run.servers.add(settings(web.url, "sse" if sse else "http", call_seconds=0.5))
+    run.servers.add(settings(web.url, "sse" if sse else "http", call_seconds=30))
     assert not await run.begin_turn()
-    session = await run.group._connections["web"].session()
+    connection = run.group._connections["web"]
+    session = await connection.session()
     assert session.protocol_version == ("2025-11-25" if sse else "2026-07-28")
     assert (await run.call("mcp__web__add", a=2, b=3)).output == "5"
+    usual, connection.settings = connection.settings, replace(connection.settings, call_seconds=0.5)
     assert (await run.call("mcp__web__slow", seconds=60)).cause == "timed_out"
+    connection.settings = usual
     assert (await run.call("mcp__web__add", a=2, b="x")).failed
     assert (await run.call("mcp__web__add", a=3, b=3)).output == "6"
 

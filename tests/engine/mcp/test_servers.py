@@ -48,7 +48,7 @@ async def run(anyio_backend) -> AsyncIterator[Run]:
     made = Run()
     yield made
     await made.group.close()
-    async with asyncio.timeout(20):  # none of their processes is left
+    async with asyncio.timeout(120):  # none of their processes is left
         for pipe in made.pipes.pipes:
             await pipe.process.wait()
 
