@@ -13,6 +13,7 @@ from paca.engine.teams.tools import TeamAccess
 from paca.engine.tools import installed, repositories
 from paca.engine.tools.base import AnyTool
 from paca.engine.tools.installed import InstalledTools
+from paca.engine.tools.pull_requests import CreatePullRequest
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.tools.repositories import RepositoryAccess
 from paca.projects.tools.all_tools import project_tools
@@ -30,6 +31,8 @@ NOT_FOR_HELPERS = (
     *(DELEGATE, ASK_TOOL, PLAN_TOOL, STEP_TOOL),
     *("background_run", "check_background", "stop_background", Remember.name),
 )
+
+OF_REPOSITORIES = repositories.NAMES | {CreatePullRequest.name}
 
 
 def make_toolbox(
@@ -75,7 +78,7 @@ def make_toolbox(
     # They are not among those that somebody chooses: the setting for teams, or its flag, has switched them on.
     off = (off | team_tools.NAMES) - team_tools.names_for(team_role)
     # guard: repository-tools-where-one-is-linked
-    off = off - repositories.NAMES if linked else off | repositories.NAMES
+    off = off - OF_REPOSITORIES if linked else off | OF_REPOSITORIES
     # guard: helper-starts-no-helpers
     if is_helper:
         off.update(NOT_FOR_HELPERS)
@@ -102,6 +105,7 @@ def _own_tools(
         Remember(memory),
         *team_tools.team_tools(team),
         *repositories.repository_tools(linked),
+        CreatePullRequest(linked),
     )
 
 

@@ -20,6 +20,7 @@ PAGES = (
     ("docs", "Docs", "file-text"),
     ("memory", "Memory", "brain"),
     ("agents", "Agents", "bot"),
+    ("repositories", "Repositories", "git-branch"),
     ("team", "Team", "users"),
     ("usage", "Usage", "chart-column"),
     ("project_settings", "Settings", "settings"),

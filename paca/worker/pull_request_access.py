@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from asyncio import to_thread
+from uuid import UUID
 
 from paca.engine.tools.pull_requests import OpenedPullRequest, WantedPullRequest
-from paca.projects.tools.base import Caller, ProjectAccess
+from paca.projects.tools import access
+from paca.projects.tools.base import Caller
 from paca.repositories import pull_requests
 from paca.repositories.pull_requests import PreparedPullRequest
+from paca.worker.database import Database
 
 PERMISSION = "conversations:write"
 
 
-class RunPullRequestAccess:
-    """Implements ``PullRequestAccess`` for one claimed conversation."""
+async def open_pull_request(
+    wanted: WantedPullRequest, *, agent_id: UUID, conversation_id: UUID, database: Database
+) -> OpenedPullRequest:
+    """Open a pull request with the rights that the agent's role has now. No thread of the database waits for the git
+    server.
 
-    def __init__(self, access: ProjectAccess) -> None:
-        self._access = access
+    Raises ``NotAllowed`` if the role lacks the permission, what ``prepare`` and ``open_prepared`` raise, and database
+    errors.
+    """
 
-    async def open(self, wanted: WantedPullRequest) -> OpenedPullRequest:
-        """Raises ``NotAllowed`` if the agent's role lacks the permission, what ``prepare`` and ``open_prepared`` raise, and
-        database errors.
+    def prepare(caller: Caller) -> PreparedPullRequest:
+        agent = caller.member.agent
+        assert agent is not None
+        return pull_requests.prepare(agent, caller.conversation_id, wanted)
 
-        No thread of the database waits for the git server.
-        """
-
-        def prepare(caller: Caller) -> PreparedPullRequest:
-            agent = caller.member.agent
-            assert agent is not None
-            return pull_requests.prepare(agent, caller.conversation_id, wanted)
-
-        prepared = await self._access.read(PERMISSION, prepare)
-        return await to_thread(pull_requests.open_prepared, prepared)
+    calling = access.CallingAgent(agent_id, conversation_id)
+    prepared = await database.call(access.read, calling, PERMISSION, prepare)
+    return await to_thread(pull_requests.open_prepared, prepared)

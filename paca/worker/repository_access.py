@@ -12,6 +12,7 @@ from django.conf import settings
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
 from paca.conversations.models import Conversation
+from paca.engine.tools.pull_requests import OpenedPullRequest, WantedPullRequest
 from paca.engine.tools.repositories import LinkedRepository, RemoteState, RepositoryRefused
 from paca.engine.workspace import SandboxUnavailable
 from paca.repositories import routing, selectors
@@ -19,6 +20,7 @@ from paca.repositories.broker.routes import Grant, Route
 from paca.repositories.broker.running import BrokerClient, RefsUnknown
 from paca.repositories.models import Repository
 from paca.sandbox.egress.gates import Gates
+from paca.worker import pull_request_access
 from paca.worker.database import Database
 
 LOOK_SECONDS = 2.0
@@ -99,11 +101,21 @@ class RunRepositoryAccess:
         # A helper uses the sandbox of the conversation that started it.
         self._sandbox_id = conversation.parent_id or conversation.pk
         self._agent_id, self._project_id = conversation.agent_id, conversation.project_id
+        self._conversation_id = conversation.pk
 
     @property
     def _broker(self) -> RepositoryBroker:
         assert self._optional_broker is not None, "this worker has no broker of repositories"
         return self._optional_broker
+
+    async def open_pull_request(self, wanted: WantedPullRequest) -> OpenedPullRequest:
+        """Raises what ``pull_request_access.open_pull_request`` raises."""
+        return await pull_request_access.open_pull_request(
+            wanted,
+            agent_id=self._agent_id,
+            conversation_id=self._conversation_id,
+            database=self._database,
+        )
 
     async def list_linked(self) -> list[LinkedRepository]:
         """Raises database errors."""

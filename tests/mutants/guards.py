@@ -2337,7 +2337,7 @@ MUTANTS = (
     ),
     Mutant(
         "repository-tools-where-one-is-linked",
-        value("off - repositories.NAMES"),
+        value("off - OF_REPOSITORIES"),
         (f"{REPOSITORY_TOOLS}::test_tools_are_offered_only_where_a_repository_is_linked",),
     ),
     Mutant(

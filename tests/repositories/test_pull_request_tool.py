@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from paca import events
-from paca.common.errors import NotAllowed
 from paca.conversations import store
 from paca.conversations.models import Conversation, ConversationBranch
 from paca.conversations.services import start_chat
 from paca.engine.tools.base import Effect, ToolContext, ToolOutput
 from paca.engine.tools.pull_requests import CreatePullRequest
 from paca.projects.models import Member
-from paca.projects.tools.base import Caller
+from paca.projects.services import members
 from paca.repositories.models import AgentRepositories
 from paca.worker import pull_request_access
+from paca.worker.repository_access import RunRepositoryAccess
 from tests.projects.tools.conftest import run_without_loop
 from tests.support.git_host_server import TOKEN, GitHostServer
 from tests.support.repositories import make_connection, make_repository
@@ -25,24 +25,11 @@ from tests.support.world import World, make_world
 pytestmark = pytest.mark.django_db
 
 
-class Access:
-    """Implements ``ProjectAccess`` in the calling thread."""
+class Database:
+    """The calling thread in place of the worker's database threads."""
 
-    def __init__(self, caller: Caller) -> None:
-        self.caller = caller
-        self.allowed = True
-
-    async def read(self, permission: str, act: Any) -> Any:
-        assert permission == "conversations:write"
-        if not self.allowed:
-            raise NotAllowed("The role does not allow it.")
-        return act(self.caller)
-
-    async def write(self, *_: Any) -> str:
-        raise AssertionError("the transaction of a write must not wait for another server")
-
-    async def find_result(self, call_id: str) -> str | None:
-        return None
+    async def call(self, function: Any, *arguments: Any) -> Any:
+        return function(*arguments)
 
 
 class AtWork:
@@ -57,12 +44,12 @@ class AtWork:
         told = {"repository_id": str(self.repository.pk), "repository": "shop"}
         pushed = events.RepositoryPushed(**told, branch="fix-totals", commit="4f1c2d")
         store.append(self.conversation.pk, pushed)
-        member = Member.objects.with_names().get(agent=world.agent)
-        self.access = Access(Caller(member, world.project, self.conversation.pk))
+        self.world = world
 
     def ask(self, **arguments: str) -> ToolOutput:
         given = {"repository": "shop", "branch": "fix-totals", "title": "Fix totals", **arguments}
-        tool = CreatePullRequest(pull_request_access.RunPullRequestAccess(self.access))
+        database: Any = Database()
+        tool = CreatePullRequest(RunRepositoryAccess(self.conversation, None, database))
         context = ToolContext(uuid.uuid4().hex, None)  # type: ignore[arg-type]
         output: ToolOutput = run_without_loop(tool.act(tool.Arguments(**given), context))
         return output
@@ -138,14 +125,15 @@ def test_wrong_arguments_are_told_and_open_nothing(
 
 
 def test_repository_that_the_agent_may_not_use_is_none_to_it(on_gitea: AtWork) -> None:
-    agent = on_gitea.access.caller.member.agent
-    AgentRepositories.objects.create(agent=agent, access="none")
+    AgentRepositories.objects.create(agent=on_gitea.world.agent, access="none")
     assert "You can use: none." in on_gitea.ask().output
     assert on_gitea.git.asked == []
 
 
 def test_role_is_asked_each_time(on_gitea: AtWork) -> None:
-    on_gitea.access.allowed = False
+    world = on_gitea.world
+    member = Member.objects.with_names().get(agent=world.agent)
+    members.change_role(member, role=world.role("Viewer"), by=world.owner)
     output = on_gitea.ask()
     assert (output.failed, output.cause) == (True, "refused")
     assert on_gitea.git.asked == []

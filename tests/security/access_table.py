@@ -407,6 +407,8 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /projects/{project}/docs/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/docs/{doc_id}/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/repositories/":
+                                       (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/memory/": (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/agents/{agent_id}/memory/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),

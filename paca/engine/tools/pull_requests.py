@@ -55,7 +55,7 @@ class OpenedPullRequest:
 class PullRequestAccess(Protocol):
     """The way of one conversation to the pull requests of its agent's repositories."""
 
-    async def open(self, wanted: WantedPullRequest) -> OpenedPullRequest:
+    async def open_pull_request(self, wanted: WantedPullRequest) -> OpenedPullRequest:
         """Open a pull request, or find the one that is open. Raises ``PullRequestRefused``, and ``NotAllowed`` if the
         agent's role does not allow it.
         """
@@ -96,7 +96,7 @@ class CreatePullRequest(Tool["CreatePullRequest.Arguments"]):
             arguments.base,
         )
         try:
-            opened = await self._access.open(wanted)
+            opened = await self._access.open_pull_request(wanted)
         except PacaError as error:
             refused = isinstance(error, PullRequestRefused | NotAllowed)
             return ToolOutput(error.detail, failed=True, cause="refused" if refused else "")

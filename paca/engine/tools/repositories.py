@@ -22,6 +22,7 @@ from paca.engine.tools.base import (
     ToolOutput,
 )
 from paca.engine.tools.formatting import to_one_line
+from paca.engine.tools.pull_requests import PullRequestAccess
 from paca.engine.tools.repository_setup import SETUP_SECONDS
 
 BRANCH = r"[A-Za-z0-9_][A-Za-z0-9_./+#=@-]{0,199}\Z"
@@ -74,7 +75,7 @@ class RemoteState:
     default_branch: str
 
 
-class RepositoryAccess(Protocol):
+class RepositoryAccess(PullRequestAccess, Protocol):
     """The way of one conversation to the repositories of its agent."""
 
     async def list_linked(self) -> list[LinkedRepository]:

@@ -24,7 +24,7 @@ from paca.engine.reminders import DEFAULT_VERIFICATION
 from paca.projects import permissions
 from paca.projects.models import Member, Role
 from paca.web import check_in_rows, mcp_rows, page_urls, plugin_rows, sandbox_images, status_rows
-from paca.web.views import memory
+from paca.web.views import memory, repositories
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
@@ -46,6 +46,7 @@ SECTIONS = (
     ("personas", "Personas", "users"),
     ("skills", "Skills", "file-text"),
     ("plugins", "Plugins", "box"),
+    ("repositories", "Repositories", "git-branch"),
     ("environment", "Environment", "terminal"),
     ("mcp-servers", "MCP servers", "plug"),
     ("check-ins", "Check-ins", "clock"),
@@ -101,6 +102,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         member,
         "agents",
         agent=agent,
+        **repositories.of_agent(agent),
         sections=SECTIONS,
         types=catalogue.AGENT_TYPES,
         categories=Agent.Category.choices,

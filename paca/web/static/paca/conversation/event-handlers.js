@@ -417,8 +417,14 @@ export const eventHandlers = new Map(Object.entries({
   },
   "agent.repository.cloned": addNote,
   "agent.repository.unavailable": addNote,
-  "agent.repository.pushed": addNote,
-  "agent.pull_request.opened": addNote,
+  "agent.repository.pushed": (draft, frame, data) => {
+    if (isNews(draft, frame)) draft.branch = data.branch;
+    addNote(draft, frame, data);
+  },
+  "agent.pull_request.opened": (draft, frame, data) => {
+    if (isNews(draft, frame)) Object.assign(draft, { branch: data.branch, prUrl: data.url });
+    addNote(draft, frame, data);
+  },
   "agent.pull_request.changed": addNote,
   "agent.event.unknown": (draft, frame, data) => {
     const type = data.original_type ?? frame.type;

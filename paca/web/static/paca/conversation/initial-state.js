@@ -24,6 +24,8 @@ export function initialState(known = {}, after = 0, turn = null) {
     since: (status === "running" ? known.started_at : known.finished_at) ?? known.updated_at ?? null, // when this status began
     title: known.title ?? "",
     archived: Boolean(known.archived),
+    branch: known.branch ?? "",
+    prUrl: known.pr_url ?? "",
     model: known.model ?? "",
     demo: Boolean(known.demo),
     turn: turn && { number: turn.number, at: turn.started_at, usage: null }, // {number, at, usage} of the turn that runs

@@ -67,8 +67,8 @@ export const actions = {
   /** The server described the conversation again. Older facts than those here change nothing. */
   described(draft, { conversation, turn }) {
     if (conversation.last_seq < Math.max(draft.known, draft.seq)) return false;
-    const { known, status, reason, waitsFor, title, archived, usage, context, todo, plan, planMode, background, ...rest } = initialState(conversation, 0, turn);
-    Object.assign(draft, { known, status, reason, waitsFor, title: title || draft.title, archived, usage, context, todo, plan, planMode, background });
+    const { known, status, reason, waitsFor, title, archived, branch, prUrl, usage, context, todo, plan, planMode, background, ...rest } = initialState(conversation, 0, turn);
+    Object.assign(draft, { known, status, reason, waitsFor, title: title || draft.title, archived, branch, prUrl, usage, context, todo, plan, planMode, background });
     if (turn && draft.turn?.number !== turn.number) draft.turn = rest.turn;
     return true;
   },

@@ -30,11 +30,11 @@ export function fold(state, inputs) {
  * ones (a queue, a turn) affect the later ones. Rows come of it; the facts of the whole stay.
  */
 export function withOlder(state, frames) {
-  const { known, status, reason, detail, since, waitsFor, title, archived, usage, context, todo, plan, planMode, background, compacting, turn, sandbox } = state;
+  const { known, status, reason, detail, since, waitsFor, title, archived, branch, prUrl, usage, context, todo, plan, planMode, background, compacting, turn, sandbox } = state;
   const { live, pending, refused, stopping, pausing, restApprovedBy, connection, ahead } = state;
   const folded = fold(startOf(frames, {}, Infinity), frames);
   const joined = {
-    ...folded, known, status, reason, detail, since, waitsFor, title, archived, usage, context, todo, plan, planMode, background, compacting, sandbox, restApprovedBy,
+    ...folded, known, status, reason, detail, since, waitsFor, title, archived, branch, prUrl, usage, context, todo, plan, planMode, background, compacting, sandbox, restApprovedBy,
     model: folded.model || state.model, demo: folded.model ? folded.demo : state.demo,
     turn: folded.turn ?? turn, live, pending, refused, stopping, pausing, connection, ahead,
   };

@@ -33,6 +33,10 @@ const TABLE = new Map(Object.entries({
   background_run: { icon: "terminal", verbs: ["Start", "Starting", "Started"], body: "command" },
   check_background: { icon: "terminal", verbs: ["Check", "Checking", "Checked"], what: "background" },
   stop_background: { icon: "circle-stop", verbs: ["Stop", "Stopping", "Stopped"], what: "background" },
+  list_repositories: { icon: "git-branch", verbs: ["List", "Listing", "Listed"], what: "repositories" },
+  clone_repository: { icon: "git-branch", verbs: ["Clone", "Cloning", "Cloned"] },
+  push_branch: { icon: "git-branch", verbs: ["Push", "Pushing", "Pushed"] },
+  create_pull_request: { icon: "git-branch", verbs: ["Open", "Opening", "Opened"], what: "a pull request of" },
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
 }));
 

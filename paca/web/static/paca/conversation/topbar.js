@@ -19,6 +19,7 @@ export function topbar(view) {
       <span class="phone-only">${state(run, "")}</span></div>
     <span class="desk-only">${state(run, "pill")}</span>
     ${run.archived ? html`<span class="badge badge-line">Archived</span>` : nothing}
+    ${branch(run)}
     <span class="grow"></span>
     ${view.meter?.contextMeter(run.context) ?? nothing}
     ${STOPPABLE.has(run.status) && page.mayWrite ? stopButton(run, view) : nothing}
@@ -40,6 +41,18 @@ export function state(run, classes) {
   return html`<span class="state s-${tone} ${classes}" data-state=${run.status}>${icon(name)}<span>${text}${
     reason ? ` · ${reason}` : ""}${since}</span></span>`;
 }
+
+// The branch that was pushed last; its pull request, if there is one.
+function branch({ branch: name, prUrl }) {
+  if (!name) return nothing;
+  const shown = html`${icon("git-branch", "icon-s")}<bdi>${visible(name)}</bdi>`;
+  return isAddress(prUrl)
+    ? html`<a class="badge badge-line branch desk-only" href=${prUrl} target="_blank" rel="noopener noreferrer" title="Pull request of ${visible(name)}">${shown}</a>`
+    : html`<span class="badge badge-line branch desk-only" title="Branch">${shown}</span>`;
+}
+
+// The address comes from a git server: it must not be one that runs a script.
+const isAddress = (url) => /^https?:\/\//.test(url ?? "");
 
 function stopButton(run, { stop }) {
   return html`<button type="button" class="btn btn-s" ?disabled=${run.stopping} aria-busy=${run.stopping}
@@ -71,6 +84,7 @@ function menu(view) {
       ${view.backgroundEnd.possible ? html`<button class="menu-item" role="menuitemcheckbox" type="button"
         aria-checked=${view.backgroundEnd.wanted} @click=${() => view.acts.notify(!view.backgroundEnd.wanted)}>${icon(view.backgroundEnd.wanted ? "check" : "bell")}Notify me when it ends</button>` : nothing}
       ${separator}
+      ${isAddress(run.prUrl) ? html`<a class="menu-item" role="menuitem" href=${run.prUrl} target="_blank" rel="noopener noreferrer">${icon("git-branch")}Pull request</a>` : nothing}
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
       <a class="menu-item" role="menuitem" href=${page.urls.network}>${icon("plug")}Network</a>

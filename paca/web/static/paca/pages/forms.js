@@ -8,7 +8,7 @@ listenToApiForms();
 // A secret or a link that is shown once: it is copied with one click.
 document.addEventListener("paca:done", (event) => {
   const shown = event.target.querySelector("[data-shown-once]");
-  const secret = event.detail?.link ?? event.detail?.token;
+  const secret = event.detail?.link ?? event.detail?.token ?? event.detail?.secret;
   if (!shown || !secret) return;
   event.preventDefault();
   shown.hidden = false;
