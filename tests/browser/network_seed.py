@@ -18,9 +18,7 @@ def conversation() -> UUID:
         made,
         Booked(now, "pypi.org", 443),
         Booked(now, "pypi.org", 443, sent=1_200, received=98_000, begins=False),
-        Booked(
-            now, "evil.example\u202e" + "which-has-a-very-long-name" * 4, 443, Reason.NOT_LISTED
-        ),
+        Booked(now, "evil.example" + "which-has-a-very-long-name" * 4, 443, Reason.NOT_LISTED),
     )
     return made
 
