@@ -16,6 +16,7 @@ from paca.ops import (
     proxy_check,
     sandbox_factory,
     sandbox_limits,
+    sandbox_machine,
     startup_checks,
     storage,
     worker_status,
@@ -52,6 +53,7 @@ def check_installation(*, with_limits: bool = False) -> list[CheckResult]:
         *_custom_tools(),
         *check_bus(),
         *_sandboxes(),
+        run_check("Isolation", _isolation),
         *([run_check("Limits", _sandbox_limits)] if with_limits else []),
         run_check("Server", _server),
         run_check("Connections", _connections),
@@ -185,6 +187,15 @@ def _sandbox() -> CheckResult:
     if reason:
         return CheckResult("Sandbox", "broken", reason)
     return passed("Sandbox", sandbox_factory.summary())
+
+
+def _isolation() -> CheckResult:
+    """What this machine has to keep sandboxes in, and what is missing."""
+    facts, missing = sandbox_machine.describe()
+    if not missing or settings.PACA_SANDBOX == "none":
+        return passed("Isolation", "; ".join(facts))
+    steps = f"{'; '.join(missing)}; see docs/sandbox-security.md"
+    return CheckResult("Isolation", "todo", "; ".join(facts), steps)
 
 
 def _sandbox_limits() -> CheckResult:

@@ -108,9 +108,8 @@ class Docker:
             sandbox = await self.open(spec, epoch=1)
             try:
                 self.description = await self_test.run_self_test(
-                    sandbox, spec, daemon, self.creator.image_name
+                    sandbox, spec, daemon, self.creator.image_name, self.creator.runtime
                 )
-                self.description += docker_runtime.describe(self.creator.runtime)
             finally:
                 await sandbox.detach()
         except SandboxGone as error:

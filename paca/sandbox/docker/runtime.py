@@ -22,8 +22,3 @@ async def check(engine: DockerEngine, runtime: str) -> None:
     # guard: sandbox-runtime-is-there
     if runtime not in found:
         raise SandboxUnavailable(PREFIX + MISSING.format(runtime=runtime, found=", ".join(found)))
-
-
-def describe(runtime: str) -> str:
-    """The runtime in the words of a description of the backend; empty if none is set."""
-    return f", runtime {runtime}" if runtime else ""

@@ -30,25 +30,49 @@ sed -nE 's/^(CapEff|CapBnd|NoNewPrivs|Seccomp):\s+/\1=/p' /proc/self/status
 """
 
 
+WITH_OWN_KERNEL = "runtime {}, no network, no capabilities; its limits cannot be read inside, so try them: doctor --limits"
+# What a kernel within the sandbox does not tell.
+OF_THE_HOST = frozenset(
+    [
+        "memory is not limited",
+        "swap is not limited",
+        "processes are not limited",
+        "processor time is not limited",
+        "out-of-memory kills are not counted",
+        "processes can gain privileges",
+        "no filter of system calls is set",
+    ]
+)
+
+
 async def run_self_test(
-    workspace: SandboxWorkspace, spec: SandboxSpec, daemon: dict[str, Any], image: str
+    workspace: SandboxWorkspace,
+    spec: SandboxSpec,
+    daemon: dict[str, Any],
+    image: str,
+    runtime: str = "",
 ) -> str:
     """Run the self-test in a sandbox and describe its limits in one line.
 
-    ``daemon``: Docker's answer to a version request. Raises ``SandboxUnavailable`` if a limit is not
-    enforced.
+    ``daemon``: Docker's answer to a version request. ``runtime``: as in ``unmet_limits``.
+    Raises ``SandboxUnavailable`` if a limit is not enforced.
     """
     outcome = await workspace.run(Command("self-test", shell=SCRIPT, timeout_seconds=20))
     readings = dict(re.findall(r"^(\w+)=(.*)$", outcome.output, re.MULTILINE))
-    if problems := unmet_limits(readings, spec.limits):
+    if problems := unmet_limits(readings, spec.limits, runtime):
         raise SandboxUnavailable(
             f"{PREFIX}Docker does not enforce the limits of a sandbox here: {'; '.join(problems)}."
         )
-    return f"Docker {daemon.get('Version', '?')}, image {image}: {describe_limits(readings)}"
+    found = WITH_OWN_KERNEL.format(runtime) if runtime else describe_limits(readings)
+    return f"Docker {daemon.get('Version', '?')}, image {image}: {found}"
 
 
-def unmet_limits(readings: dict[str, str], limits: SandboxLimits) -> list[str]:
-    """The limits and restrictions that are not in effect, each as words for people."""
+def unmet_limits(readings: dict[str, str], limits: SandboxLimits, runtime: str = "") -> list[str]:
+    """The limits and restrictions that are not in effect, each as words for people.
+
+    ``runtime``: the one that the operator has chosen. If it brings a kernel of its own, as gVisor does, the limits of
+    Docker's cannot be read in there.
+    """
     checks = {
         "memory is not limited": _number(readings, "memory") <= limits.memory_mib << 20,
         "swap is not limited": _swap_is_limited(readings, limits),
@@ -63,6 +87,8 @@ def unmet_limits(readings: dict[str, str], limits: SandboxLimits) -> list[str]:
         "processes can gain privileges": readings.get("NoNewPrivs") == "1",
         "no filter of system calls is set": readings.get("Seccomp") == "2",
     }
+    if runtime and "memory" not in readings:
+        checks = {problem: checks[problem] for problem in checks if problem not in OF_THE_HOST}
     return [problem for problem, holds in checks.items() if not holds]
 
 
