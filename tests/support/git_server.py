@@ -197,10 +197,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in found:
             self.send_header(name, value)
+        self.send_header("Transfer-Encoding", "chunked")
         self.send_header("Connection", "close")
         self.end_headers()
         try:
             while piece := output.read1(1 << 16):
-                self.wfile.write(piece)
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            self.wfile.write(b"0\r\n\r\n")
         except OSError:
             output.close()

@@ -17,6 +17,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
+from weakref import WeakValueDictionary
 
 from paca.repositories.broker import host_git
 from paca.repositories.broker.host_git import GitFailed, HostGit
@@ -30,6 +32,7 @@ HEAD_SECONDS = 60.0
 RETRY_SECONDS = 600.0
 LOCK_POLL_SECONDS = 0.1
 MAX_PACKS = 40
+MAX_READERS, MAX_OWN_READERS = 32, 4
 KEY = re.compile(r"[0-9a-f]{16,64}\Z")
 REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
@@ -55,6 +58,9 @@ class Mirrors:
         self._git = HostGit(max(max_bytes, 1 << 20))
         self._used: dict[str, Usage] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        # Each reader is a process of this machine, which a sandbox must not have many of.
+        self._all_readers = asyncio.Semaphore(MAX_READERS)
+        self._readers_of: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
 
     def path(self, key: str) -> Path:
         """The folder of a mirror, which may not exist. Raises ``ValueError`` if the key is no digest."""
@@ -172,6 +178,18 @@ class Mirrors:
             seconds=ASK_SECONDS,
         )
         return symbolic_refs(printed.splitlines())
+
+    @asynccontextmanager
+    async def reading(self, route: Route, conversation_id: UUID) -> AsyncIterator[None]:
+        """Read from a mirror, which stays meanwhile. It waits while the conversation, or all, have too many readers."""
+        usage = self.usage(route)
+        own = self._readers_of.setdefault(conversation_id, asyncio.Semaphore(MAX_OWN_READERS))
+        usage.readers += 1
+        try:
+            async with own, self._all_readers:
+                yield
+        finally:
+            usage.readers -= 1
 
     async def upload_pack(
         self, path: Path, *, advertise: bool, protocol: str, config: int

@@ -183,9 +183,7 @@ class Broker:
     async def _serve_mirror(
         self, found: GitRequest, route: Route, path: Path, writer: asyncio.StreamWriter
     ) -> None:
-        usage = self._mirrors.usage(route)
-        usage.readers += 1
-        try:
+        async with self._mirrors.reading(route, found.conversation_id):
             with host_git.config_file(host_git.config_for(None)) as config:
                 process = await self._mirrors.upload_pack(
                     path, advertise=found.advertises, protocol=found.protocol, config=config
@@ -195,8 +193,6 @@ class Broker:
             finally:
                 host_git.kill(process)
                 await process.wait()
-        finally:
-            usage.readers -= 1
 
     # --- pushes -------------------------------------------------------------------------------
 

@@ -8,12 +8,13 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import pytest
 
 from paca.repositories.broker import host_git
 from paca.repositories.broker.host_git import GitFailed
-from paca.repositories.broker.mirrors import Mirrors
+from paca.repositories.broker.mirrors import MAX_OWN_READERS, Mirrors
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.git_server import HEADER, TOKEN, git
 
@@ -126,3 +127,24 @@ async def test_credential_is_in_no_file_argument_or_variable_of_git_on_the_host(
     found += [path.read_bytes() for path in world.mirrors.root.rglob("*") if path.is_file()]
     assert not any(HEADER.split()[1].encode() in data or TOKEN.encode() in data for data in found)
     assert not any(b"127.0.0.1" in data for data in found)
+
+
+async def test_conversation_has_few_readers_at_once(world: BrokerWorld) -> None:
+    entered, leave = [], asyncio.Event()
+
+    async def read(conversation: UUID) -> None:
+        async with world.mirrors.reading(world.route, conversation):
+            entered.append(conversation)
+            await leave.wait()
+
+    one, other = uuid4(), uuid4()
+    tasks = [asyncio.create_task(read(one)) for _ in range(2 * MAX_OWN_READERS)]
+    tasks.append(asyncio.create_task(read(other)))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert entered.count(one) == MAX_OWN_READERS
+    assert other in entered
+    leave.set()
+    await asyncio.gather(*tasks)
+    assert entered.count(one) == 2 * MAX_OWN_READERS
+    assert world.mirrors.usage(world.route).readers == 0
