@@ -249,10 +249,10 @@ def _read(conversation_id: UUID, head: Request, reader: asyncio.StreamReader) ->
     advertisement = ADVERTISEMENT.match(path)
     if advertisement and head.method == "GET":
         return GitRequest(conversation_id, UUID(target[1]), advertisement[1], True, head, body)
+    wanted_type = f"application/x-{path}-request"
+    is_for_git = head.method == "POST" and head.header("content-type") == wanted_type
     # guard: broker-only-two-services
-    if path not in (FETCH, PUSH) or head.method != "POST":
-        raise Refused(NOT_SMART)
-    if head.header("content-type") != f"application/x-{path}-request":
+    if path not in (FETCH, PUSH) or not is_for_git:
         raise Refused(NOT_SMART)
     return GitRequest(conversation_id, UUID(target[1]), path, False, head, body)
 

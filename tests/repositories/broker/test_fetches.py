@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import uuid
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from paca.repositories.broker import serving
+from paca.repositories.broker.bodies import BrokenBody
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.git_server import HEADER, TOKEN, GitServer
 
@@ -188,26 +191,34 @@ async def test_doubtful_framing_is_not_passed_on(world: BrokerWorld, name: str) 
     assert not world.server.requests
 
 
-async def test_compressed_request_is_bounded(world: BrokerWorld) -> None:
-    world.with_mirror()
-    await world.mirrors.fill(world.route)
-    body = gzip.compress(b"\0" * (40 << 20))
-    answer = await asyncio.wait_for(
-        world.ask(post(world, f"Content-Encoding: gzip\r\nContent-Length: {len(body)}", body)), 60
-    )
-    assert b"packfile" not in answer
-
-
 async def test_trailer_is_not_passed_on(world: BrokerWorld) -> None:
     body = b"%x\r\n%b\r\n0\r\nX-Next: 1\r\n\r\n" % (len(LS_REFS), LS_REFS)
     assert b"200 OK" not in await world.ask(post(world, "Transfer-Encoding: chunked", body))
 
 
-async def test_request_of_a_fetch_is_bounded(world: BrokerWorld) -> None:
-    line = b"0032want " + b"a" * 40 + b"\n"
-    body = line * ((33 << 20) // len(line))
-    answer = await world.ask(post(world, f"Content-Length: {len(body)}", body))
-    assert b"200 OK" not in answer
+async def pieces_of(*data: bytes) -> AsyncIterator[bytes]:
+    for each in data:
+        yield each
+
+
+async def test_request_of_a_fetch_is_bounded(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "MAX_FETCH_REQUEST", 1000)
+    assert [each async for each in serving._limited(pieces_of(b"a" * 1000))]
+    with pytest.raises(BrokenBody):
+        [each async for each in serving._limited(pieces_of(b"a" * 999, b"bb"))]
+
+
+async def test_compressed_request_is_bounded(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "MAX_FETCH_REQUEST", 1 << 20)
+    bomb = gzip.compress(bytes(40 << 20))
+    with pytest.raises(BrokenBody):
+        [each async for each in serving._unzipped(pieces_of(bomb[:100], bomb[100:]))]
+    with pytest.raises(BrokenBody):
+        [each async for each in serving._unzipped(pieces_of(b"no gzip at all"))]
 
 
 async def test_private_server_is_reached_only_if_the_operator_lists_it(world: BrokerWorld) -> None:
