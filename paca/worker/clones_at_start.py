@@ -52,7 +52,9 @@ async def clone_at_start(
 
 
 def _setup_of(turn: AssembledTurn) -> RepositorySetup:
-    asks = functools.partial(asks_before_script, turn.profile.approval)
+    asks = functools.partial(
+        asks_before_script, turn.profile.approval, turn.profile.allowed_commands
+    )
     return RepositorySetup(turn.profile.repository_setup, asks)
 
 
