@@ -22,6 +22,14 @@ async def changes(handle: SandboxHandle, base: str = "start", **fields) -> dict[
     return {each["path"]: each["change"] for each in found["entries"]}
 
 
+@pytest.fixture
+async def with_git(handle: SandboxHandle) -> SandboxHandle:
+    """A sandbox with Git, which the images of Paca have, and a lean one for tests may lack."""
+    if not (await handle.bash("command -v git")).output.strip():
+        pytest.skip("The sandbox image has no Git.")
+    return handle
+
+
 async def test_list_shows_folders_first_and_tells_kinds_and_sizes(handle):
     await handle.bash("mkdir b; echo 12345 > a.txt; ln -s a.txt link; mkfifo pipe; mkdir .paca")
     found = await ask(handle, "list", path=".")
@@ -107,7 +115,8 @@ async def test_every_file_of_a_conversation_is_new_and_tools_folders_are_collaps
     assert found["collapsed"] == ["app/node_modules"]
 
 
-async def test_changes_of_a_clone_count_from_the_cloned_commit_also_by_commands(handle):
+async def test_changes_of_a_clone_count_from_the_cloned_commit_also_by_commands(with_git):
+    handle = with_git
     await handle.bash(
         f"mkdir /tmp/o; cd /tmp/o; {GIT} init -q; printf 'one\\ntwo\\n' > kept; cp kept changed; cp kept gone;"
         f" printf 'x' > mode; ln -s kept link; mkdir d; echo y > d/deep; git add .; {GIT} commit -qm 1"
@@ -134,7 +143,8 @@ async def test_changes_of_a_clone_count_from_the_cloned_commit_also_by_commands(
     assert (gone["change"], gone["diff"]) == ("deleted", "@@ -1 +0,0 @@\n-y")
 
 
-async def test_changes_against_the_base_branch_begin_where_the_work_left_it(handle):
+async def test_changes_against_the_base_branch_begin_where_the_work_left_it(with_git):
+    handle = with_git
     await handle.bash(
         f"mkdir /tmp/o; cd /tmp/o; {GIT} init -q; echo 1 > a; git add .; {GIT} commit -qm 1"
     )
@@ -144,7 +154,8 @@ async def test_changes_against_the_base_branch_begin_where_the_work_left_it(hand
     assert await changes(handle, "branch") == {"r/b": "added"}
 
 
-async def test_configuration_and_index_of_the_agent_hide_no_change(handle):
+async def test_configuration_and_index_of_the_agent_hide_no_change(with_git):
+    handle = with_git
     await handle.bash(
         f"mkdir /tmp/o; cd /tmp/o; {GIT} init -q; echo 1 > a; echo 1 > b; git add .; {GIT} commit -qm 1;"
         f" cd /workspace; {GIT} clone -q /tmp/o r; cd r; echo 2 > a; echo 2 > b;"
@@ -156,7 +167,8 @@ async def test_configuration_and_index_of_the_agent_hide_no_change(handle):
     assert "+2" in (await ask(handle, "diff", path="r/a", base="start"))["diff"]
 
 
-async def test_commit_that_the_repository_does_not_have_is_told(handle):
+async def test_commit_that_the_repository_does_not_have_is_told(with_git):
+    handle = with_git
     await handle.bash(f"{GIT} init -q r; echo 1 > r/a")
     found = await ask(handle, "changes", base="start", commits={"r": "0" * 40})
     assert "is not in this repository" in found["repositories"][0]["problem"]
