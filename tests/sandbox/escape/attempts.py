@@ -108,7 +108,7 @@ TOGETHER = (
     A("the runner", "read its environment", "opens(f'/proc/{RUNNER}/environ') and Path(f'/proc/{RUNNER}/environ').read_bytes() is not None"),
     A("the runner", "list its descriptors", "lists(f'/proc/{RUNNER}/fd')"),
     A("the runner", "read its map of memory", "bool(Path(f'/proc/{RUNNER}/maps').read_text())"),
-    A("the runner", "go into its root", "lists(f'/proc/{RUNNER}/root/')"),
+    A("the runner", "go into its root", "lists(f'/proc/{RUNNER}/root')"),
     A("the runner", "go into its folder", "bool(os.readlink(f'/proc/{RUNNER}/cwd'))"),
     A("the runner", "take a descriptor of it", "takes_descriptor(RUNNER)"),
     A("the runner", "compare with it", "reached('kcmp', RUNNER, os.getpid(), 0, 0, 0)"),
