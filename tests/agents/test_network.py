@@ -109,13 +109,35 @@ def test_bad_networks_of_an_agent_are_refused(world: World, api: Api, value: Any
     assert answer.status_code == 400
 
 
-def test_an_agent_is_opened_by_somebody_who_may_change_the_project(world: World) -> None:
+@pytest.fixture
+def builder(world: World) -> Api:
+    """Somebody who may change agents, and not the project."""
     role = world.role("viewer")
     role.permissions = ["agents:write", "agents:read", "projects:read"]
     role.save()
     person = make_world("Other").user
     members.add_person(world.project, user=person, role=role, by=world.owner)
-    api = Api(person)
+    return Api(person)
+
+
+@pytest.mark.parametrize("in_defaults", [True, False])
+def test_many_agents_are_opened_by_somebody_who_may_change_the_project(
+    world: World, builder: Api, in_defaults: bool
+) -> None:
+    path = f"/projects/{world.project.pk}/agents/bulk/"
+    row = {"handle": "first", "name": "First", "model": "demo/guide"}
+    row["role_id"] = str(world.role("viewer").pk)
+    wide = {"sandbox": {"network": "open"}}
+    given = {"defaults": wide, "agents": [row]} if in_defaults else {"agents": [{**row, **wide}]}
+    refused = builder.post(path, given)
+    assert refused.status_code == 403
+    assert builder.post(path, {"agents": [row]}).status_code == 201
+
+
+def test_an_agent_is_opened_by_somebody_who_may_change_the_project(
+    world: World, builder: Api
+) -> None:
+    api = builder
     assert api.patch(agent_path(world), {"sandbox": {"network": "open"}}).status_code == 403
     assert api.patch(agent_path(world), {"sandbox": {"network": "none"}}).status_code == 200
     assert api.patch(project_path(world), {"network": "open"}).status_code == 403

@@ -2179,6 +2179,11 @@ MUTANTS = (
     Mutant("egress-host-as-in-the-address", never, (GATE_DECISIONS,)),
     Mutant("egress-plain-requests-only-read", never, (GATE_DECISIONS,)),
     Mutant("egress-one-name-of-a-server", never, (GATE,)),
+    Mutant(
+        "egress-few-records-of-a-first-message",
+        never,
+        (f"{GATE}::test_a_first_message_in_very_many_records_is_none",),
+    ),
     Mutant("egress-private-addresses", never, (GATE,)),
     Mutant(
         "egress-own-addresses",

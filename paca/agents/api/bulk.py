@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
+from paca.agents.api.agents import require_may_open_network
 from paca.agents.api.serializers import AgentInput, AgentSerializer, to_api_fields
 from paca.agents.services import bulk
 from paca.common.api.serializers import InputSerializer
@@ -46,6 +47,8 @@ class BulkAgents(ProjectView):
         """Make up to 50 agents: all are made, or none. `fields` of the error names the problem of each row, such as
         `agents.2.handle`."""
         rows = BulkInput.read(request)["agents"]
+        for row in rows:
+            require_may_open_network(self, row)
         roles = {
             role_id: projects.get_role(self.project, role_id)
             for role_id in dict.fromkeys(row["role_id"] for row in rows)

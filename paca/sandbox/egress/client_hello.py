@@ -6,6 +6,7 @@ HANDSHAKE, CLIENT_HELLO, SERVER_NAME, HOST_NAME = 22, 1, 0, 0
 RECORD_HEADER, MESSAGE_HEADER = 5, 4
 MAX_RECORD_BYTES = 1 << 14
 MAX_HELLO_BYTES = 16 << 10
+MAX_RECORDS = 128  # the message is read again with each piece that arrives
 # What a server answers that does not know the name: a fatal alert "unrecognized_name".
 ALERT = bytes([21, 3, 1, 0, 2, 2, 112])
 
@@ -83,12 +84,15 @@ def _names(content: bytes) -> list[str]:
 
 def _join_records(data: bytes) -> bytes | None:
     """The body of the message, which may be spread over several records; None if it has not arrived whole."""
-    parts, at = b"", 0
+    parts, at, count = b"", 0, 0
     while (message := _message(parts)) is None:
+        # guard: egress-few-records-of-a-first-message
+        if count >= MAX_RECORDS:
+            raise NotTls("too many records")
         record = _record(data[at : at + RECORD_HEADER + MAX_RECORD_BYTES])
         if record is None:
             return None
-        parts += record
+        parts, count = parts + record, count + 1
         at += RECORD_HEADER + len(record)
     return message
 

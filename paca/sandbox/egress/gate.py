@@ -90,14 +90,17 @@ class Gate:
 
     async def _serve_request(self, client: Stream) -> None:
         found = await _read_request(client.reader)
+        policy = self._policy()
+        if denied := self._over_budget(policy):
+            await self._refuse(client, denied)
+            return
         if isinstance(found, Denied):
             await self._refuse(client, found)
             return
-        policy = self._policy()
         if self._repositories is not None and repositories.is_for_them(found):
             await self._carry_to_repositories(client, found, policy)
             return
-        decision = self._over_budget(policy) or decide(found, policy)
+        decision = decide(found, policy)
         if isinstance(decision, Denied):
             await self._refuse(client, decision)
             return
@@ -121,9 +124,6 @@ class Gate:
     ) -> None:
         """Hand the connection to the broker of repositories, which knows what this conversation may do there."""
         assert self._repositories is not None
-        if over := self._over_budget(policy):
-            await self._refuse(client, over)
-            return
         self._booking.begin(repositories.HOST, repositories.PORT)
         try:
             broker = await self._repositories.connect()

@@ -239,6 +239,16 @@ async def test_the_budget_of_requests_counts_refused_ones_and_survives_the_proce
         assert again.gate._booking.requests == 2
 
 
+@pytest.mark.parametrize("sent", [b"\r\n\r\n", b"GET " + b"a" * (40 << 10)])
+async def test_malformed_requests_beyond_the_budget_do_not_fill_the_disk(tmp_path, sent):
+    policy = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",), max_requests=2)
+    async with EgressWorld(tmp_path, policy) as world:
+        for _ in range(2):
+            assert b"malformed" in await world.ask(sent)
+        assert b"budget" in await world.ask(sent)
+        assert len(world.booked()) == 2
+
+
 async def test_the_budget_of_bytes_ends_a_transfer(tmp_path):
     policy = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",), max_bytes=100)
     async with EgressWorld(tmp_path, policy) as world:
@@ -294,6 +304,14 @@ def test_a_first_message_is_read_from_any_pieces_and_records():
     spread = b"".join(record(body[at : at + 7]) for at in range(0, len(body), 7))
     assert client_hello.server_name(spread) == "pkgs.dev"
     assert client_hello.server_name(first + b"\x17\x03\x03") == "pkgs.dev"
+
+
+def test_a_first_message_in_very_many_records_is_none():
+    """It is read anew with each piece that arrives, by a process that serves all conversations of the machine."""
+    body = hello("pkgs.dev")[5:]
+    spread = b"".join(record(body[at : at + 1]) for at in range(len(body)))
+    with pytest.raises(client_hello.NotTls, match="too many records"):
+        client_hello.server_name(spread)
 
 
 def test_a_first_message_with_two_names_is_none():
