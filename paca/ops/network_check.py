@@ -28,7 +28,9 @@ def check_network_gate() -> CheckResult:
     except SandboxUnavailable as error:
         return CheckResult("Network", "broken", error.detail, f"look into {opened.root / 'log'}")
     except (OSError, TimeoutError) as error:
-        reason = f"the network gate of sandboxes does not answer: {error or type(error).__name__}"
+        reason = (
+            f"the network gate of sandboxes does not answer: {str(error) or type(error).__name__}"
+        )
         return CheckResult("Network", "broken", reason, f"look into {opened.root / 'log'}")
     if b"X-Paca-Refused: closed" not in answer:
         reason = "the network gate of sandboxes answers in an unknown way"

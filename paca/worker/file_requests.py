@@ -28,6 +28,8 @@ from paca.sandbox.files import client
 from paca.sandbox.manager import SandboxManager
 from paca.worker import assembly
 from paca.worker.database import Database
+from paca.worker.event_masking import mask_of_conversation
+from paca.worker.file_masking import masked_answer
 from paca.worker.file_streams import Archive, Download, Upload
 from paca.worker.skill_access import RunSkillAccess
 
@@ -134,7 +136,7 @@ class FileServer:
             else:
                 async with client.asking(sandbox, request.op, **request.arguments) as reply:
                     packed = await reply.packed()
-                await self._database.call(file_requests.answer_packed, request.pk, packed)
+                await self._database.call(_store_shown, request, packed)
 
     async def _store(self, request: FileRequest, found: dict[str, Any]) -> None:
         value = json.loads(to_storable_json(found))
@@ -176,6 +178,14 @@ class FileServer:
         return replace(
             spec, session=f"files-{place}-{self._worker_id}", read_files=skills.read_files
         )
+
+
+def _store_shown(request: FileRequest, packed: bytes) -> None:
+    """Store an answer without the secrets that a command has written into a file. Raises ``FilesBroken``."""
+    mask = mask_of_conversation(request.conversation_id)
+    # guard: shown-files-hold-no-secret
+    shown = masked_answer(packed, mask)
+    file_requests.answer_packed(request.pk, shown)
 
 
 async def _never() -> bool:

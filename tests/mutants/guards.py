@@ -133,6 +133,13 @@ MUTANTS = (
         (f"{SECRET_REMOVAL}::test_parts_of_a_secret_that_a_cut_has_left_are_removed",),
     ),
     Mutant(
+        "shown-files-hold-no-secret",
+        value("packed"),
+        (
+            "tests/worker/test_file_masking.py::test_worker_stores_answers_without_the_secrets_of_the_conversation",
+        ),
+    ),
+    Mutant(
         "log-holds-no-secret",
         value("entries"),
         (f"{EVENT_MASKING}::test_events_of_a_run_are_masked_before_they_are_stored",),

@@ -53,7 +53,7 @@ def _load_what_comes_late() -> None:
 def landlock_version() -> int:
     """The version of Landlock in this kernel; 0 if it has none, or it is switched off."""
     libc = ctypes.CDLL(None, use_errno=True)
-    return max(0, libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ONLY_VERSION))
+    return max(0, int(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ONLY_VERSION)))
 
 
 def _restrict_files(libc: ctypes.CDLL, writable: Path) -> bool:

@@ -161,6 +161,11 @@ def unpack(packed: bytes) -> dict[str, Any]:
     return _parse(payload)
 
 
+def pack(answer: dict[str, Any]) -> bytes:
+    """The answer as the program packs it, for ``unpack``."""
+    return zlib.compress(json.dumps(answer, separators=(",", ":")).encode(), 1)
+
+
 def _parse(payload: bytes) -> dict[str, Any]:
     try:
         found = json.loads(payload)
