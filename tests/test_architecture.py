@@ -69,6 +69,7 @@ MAY_READ_THE_ENVIRONMENT = {
 MAY_CROSS = {
     "paca/worker/database.py": "the worker's door to the database",
     "paca/mcp_server/application.py": "the import of the SDK takes seconds",
+    "paca/ops/network_check.py": "the doctor's commands are sync, and the gate of sandboxes is async",
     "paca/realtime/database.py": "the sockets' door to the database",
     "paca/repositories/hosts/client.py": "git servers are asked from threads, by the checked transport, which is async",
     "paca/worker/pull_request_access.py": "a git server is waited for in no thread of the database",

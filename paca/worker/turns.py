@@ -89,10 +89,7 @@ class ConversationRun:
     """Runs a claimed conversation, and obeys the requests of the control protocol."""
 
     def __init__(
-        self,
-        claimed: claim.Claimed,
-        resources: WorkerResources,
-        lend_slot: LendSlot = nullcontext,
+        self, claimed: claim.Claimed, resources: WorkerResources, lend_slot: LendSlot = nullcontext
     ) -> None:
         """``lend_slot``: a context in which the run only waits, and other conversations use its slot."""
         self.lease: Lease = claimed.lease

@@ -16,8 +16,8 @@ def conversation() -> UUID:
     now = time.time()
     _record(
         made,
-        Booked(now, "pypi.org", 443),
-        Booked(now, "pypi.org", 443, sent=1_200, received=98_000, begins=False),
+        Booked(now, "packages.example", 443),
+        Booked(now, "packages.example", 443, sent=1_200, received=98_000, begins=False),
         Booked(now, "evil.example" + "which-has-a-very-long-name" * 4, 443, Reason.NOT_LISTED),
     )
     return made

@@ -30,7 +30,7 @@ def test_network_is_seen_in_every_look_and_grows_while_it_is_open(
     for name, look in LOOKS_OF_USAGE.items():
         page = open_browser(**look).new_page()
         open_network(page, conversation)
-        expect(page.get_by_text("pypi.org", exact=True)).to_be_visible()
+        expect(page.get_by_text("packages.example", exact=True)).to_be_visible()
         expect(page.locator("main")).to_contain_text("is not on the list of hosts of this project")
         actions.has_no_sideways_scroll(page)
         assert violations(page) == [], name
