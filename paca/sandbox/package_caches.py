@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import struct
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
+from paca.sandbox import cache_tree
 from paca.sandbox.base import FILES_PER_MIB
 
 logger = logging.getLogger(__name__)
@@ -57,12 +56,21 @@ class PackageCaches:
 
     def remove(self, project_id: UUID) -> None:
         """Remove the cache of a project."""
-        shutil.rmtree(self._root / str(project_id), ignore_errors=True)
+        folder = self._root / str(project_id)
+        with suppress(OSError):
+            for entry in cache_tree.walk(folder):
+                with suppress(OSError):
+                    entry.remove()
+            folder.rmdir()
 
     def prune(self, project_id: UUID, *, most_mib: int) -> int:
         """Remove the oldest files if there is more than ``most_mib``; gives the bytes that were there."""
         folder = self._root / str(project_id)
-        entries = sorted(_entries(folder), reverse=True)
+        found, unreadable = _entries(folder)
+        if unreadable:
+            fields = {"project": str(project_id), "folders": unreadable}
+            logger.warning("package cache has folders that cannot be read or bounded", extra=fields)
+        entries = sorted(found, reverse=True)
         used = sum(size for _, size in entries)
         if used > most_mib << 20 or len(entries) > most_mib * FILES_PER_MIB:
             fields = {"project": str(project_id), "bytes": used}
@@ -71,16 +79,14 @@ class PackageCaches:
         return used
 
 
-def _entries(folder: Path) -> Iterator[tuple[int, int]]:
-    """The time of the last change, in nanoseconds, and the bytes on the disk of all files and folders.
-
-    Links are not followed.
-    """
-    for _, folders, names, parent in os.fwalk(folder):
-        for name in (*folders, *names):
-            with suppress(OSError):
-                found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                yield found.st_mtime_ns, found.st_blocks * 512
+def _entries(folder: Path) -> tuple[list[tuple[int, int]], int]:
+    """The time of the last change, in nanoseconds, and the bytes on the disk of all files and folders; and how many
+    folders cannot be read."""
+    found, unreadable = [], 0
+    for entry in cache_tree.walk(folder):
+        found.append((entry.found.st_mtime_ns, entry.found.st_blocks * 512))
+        unreadable += not entry.is_readable
+    return found, unreadable
 
 
 def _newest_removed(entries: list[tuple[int, int]], most_mib: float) -> int:
@@ -98,13 +104,8 @@ def _newest_removed(entries: list[tuple[int, int]], most_mib: float) -> int:
 
 def _remove_until(folder: Path, newest: int) -> None:
     """Remove files that are not newer, and folders without files. A sandbox may change both meanwhile."""
-    for _, folders, names, parent in os.fwalk(folder, topdown=False):
-        for name in names:
+    for entry in cache_tree.walk(folder):
+        # guard: package-cache-is-bounded
+        if entry.is_folder or entry.found.st_mtime_ns <= newest:
             with suppress(OSError):
-                found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                # guard: package-cache-is-bounded
-                if found.st_mtime_ns <= newest:
-                    os.unlink(name, dir_fd=parent)
-        for name in folders:
-            with suppress(OSError):
-                os.rmdir(name, dir_fd=parent)
+                entry.remove()

@@ -2240,6 +2240,11 @@ MUTANTS = (
         ("tests/worker/test_cache_keeper.py",),
     ),
     Mutant(
+        "package-cache-has-no-locked-folders",
+        always,
+        ("tests/sandbox/test_package_caches.py::test_folders_that_are_locked_count_and_go",),
+    ),
+    Mutant(
         "package-cache-is-bounded",
         never,
         ("tests/sandbox/test_package_caches.py::test_the_oldest_files_of_a_full_cache_go",),

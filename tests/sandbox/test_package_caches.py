@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,48 @@ def test_very_many_small_files_count_too(caches):
         (folder / str(number)).touch()
     caches.prune(PROJECT, most_mib=1)
     assert len(list(folder.iterdir())) < 100
+
+
+def nest(folder, depth):
+    """Folders in each other, deeper than any path can name, and a big file in the last."""
+    at = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=at)
+        inner = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    big = os.open("big", os.O_WRONLY | os.O_CREAT, dir_fd=at)
+    os.write(big, os.urandom(2 << 20))
+    os.close(big)
+    os.close(at)
+
+
+def test_a_cache_that_is_nested_very_deep_is_bounded_and_removed(caches):
+    folder = caches.prepare(PROJECT)
+    nest(folder, 1_100)
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    assert caches.prune(PROJECT, most_mib=1) > 2 << 20
+    assert caches.prune(PROJECT, most_mib=1) < 1 << 20
+    nest(folder, 200)
+    caches.remove(PROJECT)
+    assert caches.list_projects() == []
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+
+
+def test_folders_that_are_locked_count_and_go(caches):
+    """The sandbox may have the user of the worker, whom it locks out of a folder."""
+    folder = caches.prepare(PROJECT)
+    fill(folder, [1_000] * 2)
+    (folder / "d0").chmod(0)
+    (folder / "d1").chmod(0o500)
+    outside = folder.parent / "outside"
+    outside.mkdir(mode=0o700)
+    (folder / "link").symlink_to(outside)
+    assert caches.prune(PROJECT, most_mib=8) > 2 << 20
+    assert [(folder / name).stat().st_mode & 0o777 for name in ("d0", "d1")] == [0o777, 0o777]
+    caches.prune(PROJECT, most_mib=1)
+    assert [(folder / name).exists() for name in ("d0", "d1")] == [False, False]
+    assert outside.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_removed_cache_is_gone(caches):

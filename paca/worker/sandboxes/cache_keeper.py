@@ -37,12 +37,14 @@ async def keep(caches: PackageCaches, database: Database) -> None:
         return
     wanted = await database.call(with_cache, found)
     for project_id in found:
-        # guard: package-cache-of-a-project-without-one-goes
-        if project_id not in wanted:
-            await asyncio.to_thread(caches.remove, project_id)
-        else:
-            most = settings.PACKAGE_CACHE_MIB
-            await asyncio.to_thread(caches.prune, project_id, most_mib=most)
+        # One that cannot be bounded keeps no other from it.
+        with tolerated("package cache", project=str(project_id)):
+            # guard: package-cache-of-a-project-without-one-goes
+            if project_id not in wanted:
+                await asyncio.to_thread(caches.remove, project_id)
+            else:
+                most = settings.PACKAGE_CACHE_MIB
+                await asyncio.to_thread(caches.prune, project_id, most_mib=most)
 
 
 def with_cache(project_ids: Sequence[UUID]) -> set[UUID]:
