@@ -2391,12 +2391,16 @@ MUTANTS = (
     Mutant(
         "variables-replace-nothing-of-paca",
         value("{**self._environment, **command.env, **self._variables.values}"),
-        ("tests/sandbox/test_command_variables.py",),
+        (
+            "tests/sandbox/test_command_variables.py::test_a_command_gets_them_and_nothing_of_paca_is_replaced",
+        ),
     ),
     Mutant(
         "variables-leave-no-trace-in-outputs",
         value("text"),
-        ("tests/sandbox/test_command_variables.py",),
+        (
+            "tests/sandbox/test_command_variables.py::test_secrets_are_masked_in_outputs_in_several_encodings",
+        ),
     ),
     Mutant("images-are-those-of-the-operator", value("True"), ("tests/agents/test_images.py",)),
     Mutant("chosen-image-is-there", never, ("tests/agents/test_images.py",)),
@@ -2590,7 +2594,9 @@ MUTANTS = (
     Mutant(
         "bubblewrap-setups-are-read-only",
         value("'--bind'"),
-        ("tests/sandbox/test_setup_files.py",),
+        (
+            "tests/sandbox/test_setup_files.py::test_bubblewrap_binds_a_setup_read_only_but_for_its_build",
+        ),
     ),
     Mutant("sandbox-signals-by-descriptor", removed, ("tests/sandbox/test_seccomp.py",)),
     Mutant("sandbox-runtime-is-there", never, ("tests/sandbox/test_runtime.py",)),

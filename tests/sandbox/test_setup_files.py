@@ -1,14 +1,16 @@
 """What setup commands install is in other sandboxes of the backend, where nothing can change it."""
 
 import uuid
+from pathlib import Path
 
 import pytest
 
 from paca.engine.workspace import Command
 from paca.sandbox.base import SandboxSpec
+from paca.sandbox.bubblewrap import bwrap_arguments
 from paca.worker.sandboxes.setups import SHARE
 
-pytestmark = [pytest.mark.service, pytest.mark.anyio]
+pytestmark = [pytest.mark.anyio]
 INSTALL = """
 mkdir -p bin ~/lib && printf '#!/bin/sh\\necho from the setup\\n' > bin/tool && chmod 700 bin/tool
 umask 077 && echo data > ~/lib/data && [ "$HOME" = /opt/setup ] && cd /opt/setup && ls lib
@@ -21,6 +23,7 @@ done; true
 """
 
 
+@pytest.mark.service
 async def test_files_of_a_setup_are_there_for_others_and_read_only(backend):
     files, conversation = uuid.uuid4(), uuid.uuid4()
     assert not await backend.setups.exists(files)
@@ -43,6 +46,7 @@ async def test_files_of_a_setup_are_there_for_others_and_read_only(backend):
     assert not await backend.setups.exists(files)
 
 
+@pytest.mark.service
 async def test_a_build_has_the_limits_of_every_sandbox(backend):
     """Its files count as those of a workspace: nothing fills the disk of the server."""
     files = uuid.uuid4()
@@ -56,3 +60,10 @@ async def test_a_build_has_the_limits_of_every_sandbox(backend):
     assert usage.limit == 2048 << 20
     assert root.output.splitlines()[-1] == "no"
     assert root.output.splitlines()[0] != "0"
+
+
+def test_bubblewrap_binds_a_setup_read_only_but_for_its_build() -> None:
+    folder = Path("/data/workspaces/one")
+    assert bwrap_arguments._setup_mount(None) == []
+    assert bwrap_arguments._setup_mount((folder, False))[0] == "--ro-bind"
+    assert bwrap_arguments._setup_mount((folder, True))[0] == "--bind"
