@@ -12,13 +12,12 @@ from django.utils import timezone
 
 from paca import events
 from paca.common.errors import NotFound
-from paca.conversations import sandbox_queries, store
+from paca.conversations import sandbox_lifecycle, sandbox_queries, store
 from paca.conversations.models import (
     Conversation,
     FileRequest,
     FileRequestPart,
     FileRequestState,
-    Sandbox,
     SandboxState,
 )
 
@@ -109,7 +108,7 @@ def record_opened(
     row = sandbox_queries.of_conversation(conversation_id).first()
     event: events.Event
     if row is not None and row.boot_id == boot_id and row.state == SandboxState.RUNNING:
-        Sandbox.objects.filter(pk=row.pk).update(last_used_at=timezone.now())
+        sandbox_lifecycle.record_use(conversation_id)
         return
     if resumed and row is not None and row.boot_id == boot_id:
         event = events.SandboxResumed(boot_id=boot_id, seconds=seconds)
@@ -119,4 +118,4 @@ def record_opened(
         store.append(conversation_id, event)
     except NotFound:  # it was deleted a moment ago
         return
-    Sandbox.objects.filter(conversation=conversation_id).update(last_used_at=timezone.now())
+    sandbox_lifecycle.record_use(conversation_id)

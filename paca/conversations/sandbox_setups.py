@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from paca.accounts import audit
 from paca.agents.models import Agent
-from paca.conversations.models import Sandbox, SandboxSetup, SetupState, SetupUse
+from paca.conversations.models import SandboxSetup, SetupState, SetupUse
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.projects.models import Member
 from paca.sandbox.environment import SetupPlan
@@ -172,11 +172,9 @@ def removable(backend: str, place: str, *, days: float) -> list[UUID]:
 
 
 def _living_uses() -> QuerySet[SetupUse]:
-    living = Sandbox.objects.filter(
-        conversation=OuterRef("conversation"), state__in=LIVING_SANDBOX_STATES
-    )
+    living = Q(conversation__sandbox__state__in=LIVING_SANDBOX_STATES)
     starting = Q(used_at__gte=timezone.now() - timedelta(seconds=STARTING_SECONDS))
-    return SetupUse.objects.filter(setup=OuterRef("pk")).filter(Exists(living) | starting)
+    return SetupUse.objects.filter(setup=OuterRef("pk")).filter(living | starting)
 
 
 def forget(files: UUID) -> None:
