@@ -12,7 +12,7 @@ from paca.common.text import to_storable_json
 from paca.conversations.models import ConversationStatus
 from paca.conversations.models.branches import MAX_BRANCH_CHARACTERS, MAX_URL_CHARACTERS
 from paca.conversations.models.statuses import WAITS_WITHOUT_WORKER
-from paca.conversations.models.worker_versions import version_after
+from paca.conversations.models.worker_versions import FIRST_VERSION, version_after
 from paca.conversations.sql_parameters import datetime_parameter
 from paca.engine import after_turn
 from paca.events import Event
@@ -60,6 +60,18 @@ _ENDS_A_WAIT = (
     | events.PlanDecided
     | events.SubagentsReleased
 )
+# Whether the agent or its project has settings that workers of version 0 would ignore: commands that others may not run,
+# limits of disk, the network, images, setup, variables and repositories.
+_HAS_NEWER_SETTINGS = """least_worker IS NULL AND (
+    EXISTS (SELECT 1 FROM agents_agent a JOIN projects_project p ON p.id = a.project_id
+        WHERE a.id = conversations_conversation.agent_id AND (a.allowed_commands IS NOT NULL
+            OR a.sandbox_disk_mib IS NOT NULL OR a.sandbox_files IS NOT NULL
+            OR a.sandbox_image <> '' OR a.setup_commands <> '' OR p.allowed_commands IS NOT NULL
+            OR p.network <> 'none' OR p.sandbox_image <> '' OR p.setup_commands <> ''))
+    OR EXISTS (SELECT 1 FROM agents_envvar v WHERE v.agent_id = conversations_conversation.agent_id
+        OR v.project_id = conversations_conversation.project_id)
+    OR EXISTS (SELECT 1 FROM repositories_repository r
+        WHERE r.project_id = conversations_conversation.project_id))"""
 _GOES_ON = {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
 
 
@@ -113,16 +125,24 @@ def assignments(
         background -= isinstance(event, events.BackgroundFinished)
     columns = [f"{name} = %s" for name in changes] + [f"{name} = {name} + %s" for name in added]
     values = [*changes.values(), *added.values()]
-    # guard: changed-work-names-its-least-worker
-    if version := max(map(version_after, new_events), default=0):
-        columns.append(
-            "least_worker = CASE WHEN COALESCE(least_worker, 0) < %s THEN %s ELSE least_worker END"
-        )
-        values += [version, version]
+    named, versions = _least_worker(new_events)
+    columns, values = columns + named, values + versions
     if background:
         columns.append("background_running = COALESCE(background_running, 0) + %s")
         values.append(background)
     return columns, values
+
+
+def _least_worker(new_events: Sequence[Event]) -> tuple[list[str], list[Any]]:
+    """The assignment of the least worker that knows the work after these events, and its values."""
+    column = "least_worker = CASE WHEN {} THEN %s ELSE least_worker END"
+    # guard: changed-work-names-its-least-worker
+    if version := max(map(version_after, new_events), default=0):
+        return [column.format("COALESCE(least_worker, 0) < %s")], [version, version]
+    # guard: work-with-newer-settings-names-its-least-worker
+    if any(isinstance(event, events.ConversationQueued) for event in new_events):
+        return [column.format(_HAS_NEWER_SETTINGS)], [FIRST_VERSION]
+    return [], []
 
 
 def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:

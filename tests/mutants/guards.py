@@ -888,6 +888,7 @@ MUTANTS = (
     Mutant("older-worker-claims-what-it-knows", value("found"), (WORKER_VERSIONS,)),
     Mutant("new-work-names-its-least-worker", value("None"), (WORKER_VERSIONS,)),
     Mutant("changed-work-names-its-least-worker", never, (WORKER_VERSIONS,)),
+    Mutant("work-with-newer-settings-names-its-least-worker", never, (WORKER_VERSIONS,)),
     Mutant(
         "type-chooses-the-category",
         never,

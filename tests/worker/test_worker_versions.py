@@ -7,9 +7,11 @@ from django.db.models import F
 from django.utils import timezone
 
 from paca import events
+from paca.agents.services import variables
 from paca.conversations import selectors, services, store
 from paca.conversations.models import Conversation, Worker
 from paca.conversations.models.worker_versions import WORKER_VERSION
+from paca.repositories.services import repositories
 from paca.worker import claim
 from paca.worker.worker_registry import WorkerRegistration
 from tests.support.world import World, make_world
@@ -82,6 +84,50 @@ def test_change_of_work_names_the_least_worker_that_knows_it(event):
     store.append(conversation.pk, event)
     conversation.refresh_from_db()
     assert conversation.least_worker == 7
+
+
+@pytest.mark.parametrize("owner", ["agent", "project"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"allowed_commands": []},
+        {"sandbox_image": "paca-sandbox:2"},
+        {"setup_commands": "true"},
+        {"sandbox_disk_mib": 64},
+        {"sandbox_files": 100},
+        {"network": "open"},
+    ],
+    ids=lambda setting: next(iter(setting)),
+)
+def test_work_under_settings_that_older_workers_ignore_is_left_to_newer_ones(owner, setting):
+    here = make_world()
+    row = getattr(here, owner)
+    if not hasattr(row, next(iter(setting))):
+        pytest.skip("a setting of the other one")
+    type(row).objects.filter(pk=row.pk).update(**setting)
+    made = ordinary(here)
+    assert made.least_worker == 1
+    assert claimed(version=0) == []
+    assert claimed() == [made.pk]
+
+
+@pytest.mark.parametrize("owner", ["agent", "project"])
+def test_work_with_variables_is_left_to_newer_workers(owner):
+    here, other = make_world("Here"), make_world("Other")
+    variables.store(getattr(here, owner), name="LEVEL", value="7", secret=False, by=here.owner)
+    assert (ordinary(here).least_worker, ordinary(other).least_worker) == (1, None)
+
+
+def test_work_with_repositories_is_left_to_newer_workers_from_its_next_message_on():
+    here, other = make_world("Here"), make_world("Other")
+    begun = ordinary(here)
+    repositories.link(here.project, by=here.owner, url="https://git.example/a/b.git")
+    assert begun.least_worker is None
+    store.append(begun.pk, events.ConversationStarted(model="m", demo=True))
+    store.append(begun.pk, events.ConversationFinished())
+    services.send(begun, text="And this", by=here.owner)
+    begun.refresh_from_db()
+    assert (begun.least_worker, ordinary(other).least_worker) == (1, None)
 
 
 def test_older_worker_leaves_to_newer_ones_what_it_does_not_know():

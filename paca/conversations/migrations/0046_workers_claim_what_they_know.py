@@ -3,8 +3,8 @@
 The claim of a worker before these versions does not look at ``least_worker``. The trigger lets it change no row, as if
 another worker had been faster.
 
-On SQLite a later migration that rebuilds the table of conversations drops the trigger, and has to call ``install``
-again.
+On SQLite a later migration that rebuilds the table of conversations drops the trigger, and one that rebuilds the table
+of workers is refused as long as the trigger names it: call ``remove`` before both, and ``install`` after them.
 """
 
 from django.db import migrations, models
