@@ -59,7 +59,7 @@ class AttemptWorld(EgressWorld):
         """Answer once, with a redirect if one is asked for, and take all that still comes."""
         self.serving += 1
         with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(60):
                 first = await reader.read(1 << 16)
             self.got += first
             _, found, rest = first.partition(b"/redirect?to=")
@@ -70,7 +70,7 @@ class AttemptWorld(EgressWorld):
                 head = b"HTTP/1.1 200 OK"
             writer.write(head + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
             writer.write_eof()
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(60):
                 while data := await reader.read(1 << 16):
                     self.got += data
         self.serving -= 1
