@@ -9,6 +9,7 @@ from typing import Any
 
 from paca.agents import encryption
 from paca.agents.models import McpGrant, McpServer
+from paca.common.secret_forms import is_plain_setting
 from paca.common.secret_removal import secrets_of_header
 from paca.common.text import is_storable
 
@@ -111,8 +112,8 @@ def _shown(name: str) -> str:
 
 def plain_secrets(server: McpServer) -> list[str]:
     """The secret values of a server, with the tokens of its sign-in. Raises ``SecretUnreadable``."""
-    values = list(open_values(server.encrypted_env).values())
-    for value in open_values(server.encrypted_headers).values():
+    values = [value for _, value in _secret_values(server.encrypted_env)]
+    for _, value in _secret_values(server.encrypted_headers):
         values += secrets_of_header(value)
     grant: McpGrant | None = getattr(server, "grant", None)
     stored = [server.encrypted_oauth_secret]
@@ -123,3 +124,11 @@ def plain_secrets(server: McpServer) -> list[str]:
             grant.encrypted_client_secret,
         ]
     return [*values, *(encryption.decrypt(each) for each in stored if each)]
+
+
+def _secret_values(stored: str) -> Iterator[tuple[str, str]]:
+    for name, value in open_values(stored).items():
+        # guard: plain-settings-of-servers-are-no-secrets
+        if is_plain_setting(name, value):
+            continue
+        yield name, value

@@ -16,6 +16,12 @@ MIN_LINE_CHARACTERS = 24
 # JSON within JSON within JSON: the arguments of a tool call that writes a JSON file.
 JSON_LEVELS = 3
 ESCAPE = re.compile("%[0-9A-F]{2}")
+SECRET_WORDS = ("key", "token", "secret", "pass", "auth", "cred", "private", "cookie")
+# A folder, a word or a few with dashes between them, a number, the address of a host.
+PLAIN_SETTING = re.compile(
+    r"(?:~|\.{0,2})/[\w./-]*|[A-Za-z]{1,16}(?:[-_ /][A-Za-z]{1,16}|[-_.]?\d{1,2}){0,5}|\d{1,3}(?:\.\d{1,3}){0,3}"
+    r"|https?://[\w.-]+(?::\d+)?/?"
+)
 BASE64_BITS, BASE64_MIN_CHARACTERS = 6, 10
 
 
@@ -75,3 +81,13 @@ def base64_forms(raw: bytes) -> Iterator[str]:
         stable = whole[first:last]
         yield stable
         yield stable.replace("+", "-").replace("/", "_")
+
+
+def is_plain_setting(name: str, value: str) -> bool:
+    """Whether a value that belongs to this name is an ordinary word, path or host, and the name does not say that it is secret.
+
+    To mask it would destroy texts: each path begins with ``/workspace``.
+    """
+    if any(word in name.lower() for word in SECRET_WORDS):
+        return False
+    return PLAIN_SETTING.fullmatch(value.strip()) is not None

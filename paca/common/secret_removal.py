@@ -159,7 +159,7 @@ class SecretMask:
     def _end_of_whole(self, text: str) -> int:
         """Where a part of a secret begins at the end of the text; its length if none does. A short part tells nothing."""
         searched = without_line_breaks(text)
-        end = self._unfinished(searched, [])
+        end = self._unfinished(searched)
         # guard: parts-of-secrets-at-a-cut
         if len(searched) - end < MIN_CHARACTERS:
             return len(text)
@@ -206,22 +206,31 @@ class SecretMask:
             start = at - before
             form = next((f for f in self._ending[block] if text.startswith(f, start)), "")
             if form:
-                found.append((start, start + len(form)))
-            at += len(form) or 1
+                end = self._end_of_overlaps(text, start, start + len(form))
+                found.append((start, end))
+                at = end + before
+            else:
+                at += 1
         return found
 
-    def _unfinished(self, text: str, spans: list[tuple[int, int]]) -> int:
+    def _end_of_overlaps(self, text: str, start: int, end: int) -> int:
+        """Where the forms end that stand at ``start`` and those that begin before the end of one of them."""
+        to_block = self._window - BLOCK
+        while start < end:
+            for form in self._ending.get(text[start + to_block : start + self._window], ()):
+                # guard: secrets-that-overlap
+                if start + len(form) > end and text.startswith(form, start):
+                    end = start + len(form)
+            start += 1
+        return end
+
+    def _unfinished(self, text: str) -> int:
         """Where the first secret begins that the text may not have whole; its length if there is none."""
         until = secret_shapes.find_open(text) if self._shapes else len(text)
-        if self._forms:
-            until = min(until, self._find_open_form(text, spans))
-        # What is found already is whole, unless it begins there.
-        return next((start for start, end in spans if start < until < end), until)
+        return min(until, self._find_open_form(text)) if self._forms else until
 
-    def _find_open_form(self, text: str, spans: list[tuple[int, int]]) -> int:
-        ends = dict(spans)
+    def _find_open_form(self, text: str) -> int:
         at = max(0, len(text) - len(self._forms[0]) + 1)
-        at = next((start for start, end in spans if start < at < end), at)
         while found := self._first.search(text, at):
             rest = text[found.start() :]
             place = bisect_left(self._sorted, rest)
@@ -229,7 +238,7 @@ class SecretMask:
             # guard: beginning-of-a-secret-waits
             if any(len(form) > len(rest) and form.startswith(rest) for form in following):
                 return found.start()
-            at = ends.get(found.start(), found.start() + 1)
+            at = found.start() + 1
         return len(text)
 
 
@@ -238,6 +247,9 @@ class SecretStream:
 
     def __init__(self, mask: SecretMask) -> None:
         self._mask, self._held = mask, ""
+        self._hidden = (
+            0  # so many characters at the beginning of what waits belong to the mask before them
+        )
 
     def feed(self, piece: str) -> str:
         """What is certain to hold no part of a secret."""
@@ -245,17 +257,30 @@ class SecretStream:
             return piece
         text = self._held + piece
         searched = without_line_breaks(text)
+        until = self._mask._unfinished(searched)
         spans = self._mask._spans(searched)
-        until = self._mask._unfinished(searched, spans)
-        spans = [span for span in spans if span[0] < until]
-        cut = _Places(text)[until] if until < len(searched) else len(text)
-        self._held = text[cut:]
-        return _replaced(text[:cut], spans) if spans else text[:cut]
+        return self._take(text, searched, spans, until)
 
     def close(self) -> str:
         """What still waits: it was the beginning of no secret."""
-        rest, self._held = self._held, ""
-        return self._mask.text(rest)
+        searched = without_line_breaks(self._held)
+        return self._take(self._held, searched, self._mask._spans(searched), len(searched))
+
+    def _take(self, text: str, searched: str, spans: list[tuple[int, int]], until: int) -> str:
+        """What is shown of the text up to there; the rest waits."""
+        self._held = text
+        if until == 0 < len(searched):
+            return ""
+        hidden, places = self._hidden, _Places(text)
+        if hidden:
+            spans = _joined([(0, hidden), *spans])
+        cut = places[until] if until < len(searched) else len(text)
+        self._held = text[cut:]
+        self._hidden = next((end - until for start, end in spans if start < until < end), 0)
+        shown = text[: places[until - 1] + 1] if self._hidden else text[:cut]
+        spans = [(start, min(end, until)) for start, end in spans if start < until]
+        shown = _replaced(shown, spans) if spans else shown
+        return shown.removeprefix(MASK) if hidden else shown
 
 
 class SecretByteStream:

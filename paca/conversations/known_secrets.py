@@ -3,8 +3,9 @@
 Rooms with secrets of their own give them by ``secret_removal.add_source``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
@@ -73,7 +74,7 @@ def of_installation() -> frozenset[str]:
         *settings.ENCRYPTION_KEY,
         settings.METRICS_TOKEN,
         settings.PACA_ADMIN_PASSWORD,
-        str(settings.DATABASES["default"].get("PASSWORD") or ""),
+        _of_database(settings.DATABASES["default"]),
         *_of_address(settings.REDIS_URL),
         *_of_address(settings.OTEL_EXPORTER_OTLP_ENDPOINT),
     }
@@ -81,6 +82,19 @@ def of_installation() -> frozenset[str]:
         found.update(secrets_of_header(value))
     remember(*found)
     return frozenset(found - {""})
+
+
+def _of_database(address: Mapping[str, Any]) -> str:
+    """The password of the database; empty if it is a word that stands in the address, such as postgres.
+
+    To mask that would destroy all texts about databases, and hide nothing.
+    """
+    password = str(address.get("PASSWORD") or "")
+    known = {str(address.get(each) or "") for each in ("USER", "NAME", "HOST")}
+    # guard: name-of-the-database-is-no-secret
+    if password in known | {"postgres"}:
+        return ""
+    return password
 
 
 def _of_address(url: str) -> Iterator[str]:

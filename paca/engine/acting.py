@@ -270,6 +270,7 @@ async def _run_call(
         background=services.log.progress.background,
         background_timeout_seconds=turn.profile.background_timeout_seconds,
         may_run_on=turn.toolbox.has(START_TOOL),
+        mask=services.log.mask,
         repository_setup=RepositorySetup(
             turn.profile.repository_setup,
             functools.partial(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from paca.common import clock
+from paca.common.secret_removal import SecretMask
 from paca.engine.approvals.allowed_commands import CommandList
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.approvals.policy import ApprovalPolicy
@@ -242,6 +243,11 @@ class EventLog(Protocol):
     @property
     def progress(self) -> TurnProgress:
         """The usage of the running turn, derived from the same events."""
+        ...
+
+    @property
+    def mask(self) -> SecretMask:
+        """What hides the secrets in all that the run stores and shows."""
         ...
 
     def add(self, *entries: LogEntry) -> None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from paca.common.errors import NotFound
+from paca.common.secret_removal import SecretMask
 from paca.conversations.store import AppendResult
 from paca.engine.before_call import bound_of_request
 from paca.engine.context.history import History
@@ -31,6 +32,7 @@ from paca.engine.turn import (
 from paca.events import Event
 from paca.worker.assembly import AssembledTurn
 from paca.worker.database import Database, run_to_end
+from paca.worker.event_masking import NO_SECRETS
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +139,11 @@ class _LogAfterTurn:
     @property
     def progress(self) -> TurnProgress:
         return self._progress
+
+    @property
+    def mask(self) -> SecretMask:
+        """No such call has tools; its model reads and says no secret."""
+        return NO_SECRETS
 
     def add(self, *entries: LogEntry) -> None:
         self._added.extend(entries)

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import string
-from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 from uuid import uuid4
 
@@ -89,6 +88,21 @@ def test_longer_secret_that_begins_like_another_is_removed_whole() -> None:
     assert "".join(shown) == mask.text("a canary-0123456789 b") == "a *** b"
 
 
+def test_secret_that_begins_within_another_is_removed_whole() -> None:
+    mask = SecretMask(["abcdefgh", "efgh-0123456789-end"])
+    assert mask.text("x abcdefgh-0123456789-end y") == "x *** y"
+    stream = mask.stream()
+    shown = [stream.feed("x abcdefgh"), stream.feed("-0123456789"), stream.feed("-end y")]
+    assert shown == ["x ***", "", " y"]
+
+
+def test_what_waits_is_never_longer_than_a_secret() -> None:
+    stream = SecretMask(["a" * 8]).stream()
+    shown = "".join(stream.feed("a" * 5) for _ in range(200))
+    assert len(stream._held) < 8
+    assert shown + stream.close() == "***"
+
+
 def test_each_line_of_a_long_secret_counts_as_one() -> None:
     mask = SecretMask([LINES])
     assert mask.text(f"a\n{LINES}\nb") == "a\n***\nb"
@@ -114,24 +128,53 @@ def test_values_of_json_are_masked_with_their_names_and_unchanged_ones_stay_the_
     assert mask.value(plain) is plain
 
 
-def random_texts(seeded: random.Random) -> Iterator[str]:
-    for _ in range(150):
-        yield "".join(seeded.choices("ab\n", k=seeded.randint(0, 60)))
+def plainly_masked(text: str, secrets: list[str]) -> str:
+    """The oracle: each place of each form is looked up alone, and those that overlap are one."""
+    places = [at for at, each in enumerate(text) if each not in "\r\n"]
+    plain = "".join(text[at] for at in places)
+    spans = sorted(
+        (at, at + len(form))
+        for form in secret_removal.forms_of(secrets)
+        for at in range(len(plain))
+        if plain.startswith(form, at)
+    )
+    joined: list[list[int]] = []
+    for start, end in spans:
+        if joined and start < joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([start, end])
+    for start, end in reversed(joined):
+        text = f"{text[: places[start]]}***{text[places[end - 1] + 1 :]}"
+    return text
 
 
-def test_search_finds_what_a_plain_replacement_finds() -> None:
+ALPHABETS = ("ab", "ab\n", 'aé"/+ \n', "😀a\\\r\n")
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS, ids=ascii)
+def test_search_and_streams_find_what_the_oracle_finds(alphabet: str) -> None:
+    """Random secrets: parts of others, beside each other, overlapping, in each form, cut anywhere."""
     seeded = random.Random(14)
-    for text in random_texts(seeded):
-        secrets = ["".join(seeded.choices("ab", k=seeded.randint(8, 11))) for _ in range(6)]
+    masked = 0
+    for _ in range(60):
+        secrets = ["".join(seeded.choices(alphabet, k=seeded.randint(8, 12))) for _ in range(4)]
+        secrets += [secrets[0] + secrets[1], secrets[2][4:] + secrets[3][:6]]
+        parts = [*secrets, *(each[:5] for each in secrets), *(each[4:] for each in secrets)]
+        parts += [base64.b64encode(each.encode()).decode() for each in secrets]
+        parts += [each.encode().hex() for each in secrets] + list(alphabet)
+        text = "".join(seeded.choices(parts, k=seeded.randint(0, 9)))
         mask = SecretMask(secrets)
-        shown, plain = mask.text(text), text.replace("\n", "")
-        assert ("***" in shown) == any(secret in plain for secret in secrets)
+        shown = mask.text(text)
+        assert shown == plainly_masked(text, secrets)
+        masked += "***" in shown
         stream, at, pieces = mask.stream(), 0, []
         while at < len(text):
             size = seeded.randint(1, 7)
             pieces.append(stream.feed(text[at : at + size]))
             at += size
         assert "".join([*pieces, stream.close()]) == shown
+    assert masked > 20
 
 
 def test_work_grows_with_the_text_and_not_with_the_number_of_secrets() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from paca import events
+from paca.common.secret_removal import SecretMask
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
 from paca.engine.turn import LogEntry, ModelCallStarted
@@ -20,6 +21,7 @@ class ListLog:
         self.entries: list[LogEntry] = []
         self.events: list[Event] = []
         self.live: list[Event] = []
+        self.mask = SecretMask()
         self.history = History()
         self.progress = TurnProgress()
         self.inbox: list[events.MessageReceived] = []

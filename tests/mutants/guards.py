@@ -133,6 +133,28 @@ MUTANTS = (
         (f"{SECRET_REMOVAL}::test_parts_of_a_secret_that_a_cut_has_left_are_removed",),
     ),
     Mutant(
+        "secrets-that-overlap",
+        never,
+        (f"{SECRET_REMOVAL}::test_secret_that_begins_within_another_is_removed_whole",),
+    ),
+    Mutant(
+        "masks-are-not-written-over-secrets",
+        never,
+        ("tests/engine/tools/test_files.py::test_write_file_never_puts_masks_over_secrets",),
+    ),
+    Mutant(
+        "plain-settings-of-servers-are-no-secrets",
+        never,
+        ("tests/agents/mcp/test_mcp_servers.py::test_plain_settings_of_servers_are_not_masked",),
+    ),
+    Mutant(
+        "name-of-the-database-is-no-secret",
+        never,
+        (
+            "tests/agents/mcp/test_mcp_servers.py::test_password_that_is_the_name_of_the_database_is_not_masked",
+        ),
+    ),
+    Mutant(
         "shown-files-hold-no-secret",
         value("packed"),
         (

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
+from paca.common.secret_forms import SECRET_WORDS
 from paca.common.secret_removal import text_without_secrets
 from paca.engine.mcp.errors import ENDED, McpError, ServerUnavailable
 from paca.engine.mcp.settings import (
@@ -37,7 +38,6 @@ logger = logging.getLogger(__name__)
 OpenWorkspace = Callable[[], Awaitable[SandboxWorkspace]]
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0
 CLOSE_SECONDS = 3.0
-SECRET_WORDS = ("key", "token", "secret", "pass", "auth", "cred", "private")
 
 
 async def load_sdk() -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
+from paca.common.secret_removal import SecretMask
 from paca.common.text import is_encodable
 from paca.engine.llm.base import ToolSpec
 from paca.engine.todo_list import TodoList
@@ -110,6 +111,9 @@ class RepositorySetup:
     needs_person: Callable[[str], bool] = _ask_a_person
 
 
+NO_MASK = SecretMask()
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """The context of one call. ``workspace`` starts the sandbox when it is first called.
@@ -118,7 +122,7 @@ class ToolContext:
     ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown. ``todo`` is the to-do list,
     ``background`` the background commands, each of which may run for ``background_timeout_seconds`` unless its call
     says otherwise. ``may_run_on``: a command may be moved to the background at its time limit. ``repository_setup``:
-    what follows the clone of a repository.
+    what follows the clone of a repository. ``mask`` hides secrets in what the model reads.
     """
 
     call_id: str
@@ -133,6 +137,7 @@ class ToolContext:
     background_timeout_seconds: float = 300
     may_run_on: bool = False
     repository_setup: RepositorySetup = RepositorySetup()
+    mask: SecretMask = NO_MASK
 
 
 class Tool(ABC, Generic[ArgumentsT]):

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from paca.common.secret_removal import MASK, SecretMask
 from paca.engine.tools.base import (
     Effect,
     EncodableText,
@@ -30,6 +31,10 @@ from paca.engine.workspace import (
 )
 
 MAX_WRITE_CHARACTERS = 1_000_000
+HIDDEN = (
+    f"holds secret values, which you read as {MASK}: to write that would destroy them. "
+    "Change other lines with edit_file, which keeps them."
+)
 
 
 class WriteFile(Tool["WriteFile.Arguments"]):
@@ -55,6 +60,9 @@ class WriteFile(Tool["WriteFile.Arguments"]):
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         workspace = await context.workspace()
         content = arguments.content.encode()
+        # guard: masks-are-not-written-over-secrets
+        if await _would_lose_a_secret(workspace, arguments, context.mask):
+            return ToolOutput(f"Nothing was written. {arguments.path} {HIDDEN}", failed=True)
         try:
             change = await self._write(arguments, context, workspace, content)
         except FileChanged:
@@ -133,7 +141,7 @@ class EditFile(Tool["EditFile.Arguments"]):
             return await not_a_file_output(workspace, arguments.path, error)
         except (NoSuchText, TextNotUnique) as error:
             lines = await _similar_lines(workspace, arguments.path, arguments.old)
-            return _not_replaced(arguments.path, error, lines)
+            return _not_replaced(arguments, error, lines)
         record_digest(context, arguments.path, change.path, change.digest)
         sentence = f"Edited {change.path}: {_line_counts(change)}{_kept_form(change)}."
         return _change_output(sentence, change.diff)
@@ -149,6 +157,20 @@ class EditFile(Tool["EditFile.Arguments"]):
             every=arguments.every,
             expected_digest=context.seen_files.get(normalize_path(arguments.path)),
         )
+
+
+async def _would_lose_a_secret(
+    workspace: SandboxWorkspace, arguments: WriteFile.Arguments, mask: SecretMask
+) -> bool:
+    """Whether the content has masks where the file has secrets. The model has read those as masks and cannot write them."""
+    if MASK not in arguments.content or not mask:
+        return False
+    try:
+        present = (await workspace.read(arguments.path)).decode("utf-8", "replace")
+    except (NoSuchFile, NotAFile):
+        return False
+    has_secret = mask.text(present) != present
+    return has_secret and arguments.content.count(MASK) > present.count(MASK)
 
 
 def _described_change(path: str, old: str, new: str) -> str:
@@ -193,7 +215,10 @@ async def _similar_lines(workspace: SandboxWorkspace, path: str, old: str) -> li
     ]
 
 
-def _not_replaced(path: str, error: NoSuchText | TextNotUnique, similar: list[int]) -> ToolOutput:
+def _not_replaced(
+    arguments: EditFile.Arguments, error: NoSuchText | TextNotUnique, similar: list[int]
+) -> ToolOutput:
+    path, old = arguments.path, arguments.old
     shown = ", ".join(map(str, similar[:8])) + (" and more" if len(similar) > 8 else "")
     if isinstance(error, TextNotUnique):
         hint = f" It begins at lines {shown}." if similar else ""
@@ -201,4 +226,6 @@ def _not_replaced(path: str, error: NoSuchText | TextNotUnique, similar: list[in
         hint = f" A similar first line is at line {shown}: compare the white space."
     else:
         hint = " Read the file and copy the text exactly, without the line numbers."
+    if MASK in old:
+        hint += f" If {MASK} stands for a secret value there, leave it out of old and new."
     return ToolOutput(f"Nothing was changed in {path}. {error.detail}{hint}", failed=True)

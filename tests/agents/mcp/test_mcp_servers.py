@@ -231,6 +231,30 @@ def test_secrets_of_servers_are_known_to_what_masks_traces(world: World) -> None
     assert not McpGrant.objects.exists()
 
 
+def test_plain_settings_of_servers_are_not_masked(world: World) -> None:
+    plain = {
+        "ROOT": "/workspace/docs", "NODE_ENV": "production", "REGION": "eu-west-1", "HOST": "https://api.example",
+        "SERVER_MODE": "read only", "ADDRESS": "127.0.0.1",
+    }  # fmt: skip
+    secret = {"GH_PAT": "ghp_0123456789abcdef", "DB": "postgres://a:b-secret@db/x", "API_KEY": "production", "PASS": "/workspace"}  # fmt: skip
+    mcp_servers.create(world.agent, by=world.owner, **GIT, env={**plain, **secret})
+    known = known_secrets.of_agent(world.agent.pk)
+    assert known >= set(secret.values())
+    assert not known & {
+        "/workspace/docs",
+        "eu-west-1",
+        "https://api.example",
+        "read only",
+        "127.0.0.1",
+    }
+
+
+def test_password_that_is_the_name_of_the_database_is_not_masked() -> None:
+    given = {"USER": "harbor-user", "NAME": "paca", "HOST": "db"}
+    for password, known in (("a-real-password", True), ("harbor-user", False), ("postgres", False)):
+        assert bool(known_secrets._of_database({**given, "PASSWORD": password})) == known
+
+
 def test_secrets_of_rooms_are_known_to_what_masks_traces(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

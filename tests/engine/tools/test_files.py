@@ -4,6 +4,7 @@ import hashlib
 
 import pytest
 
+from paca.common.secret_removal import SecretMask
 from paca.engine.tools.formatting import MAX_OUTPUT_BYTES
 from tests.engine.tools.conftest import ToolSession
 
@@ -258,3 +259,23 @@ async def test_write_file_recognizes_its_own_content_in_a_new_runner(session: To
     result = await session.call("write_file", path="a.txt", content="new")
     assert (result.failed, result.output) == (False, "a.txt already has this content.")
     assert session.seen_files["a.txt"] == hashlib.sha256(b"new").hexdigest()
+
+
+async def test_write_file_never_puts_masks_over_secrets(session: ToolSession):
+    session.limits["mask"] = SecretMask(["canary-0123456789"])
+    file = session.put("a.env", "# *** old ***\nTOKEN=canary-0123456789\nDEBUG=0\n")
+    result = await session.call(
+        "write_file", path="a.env", content="# *** old ***\nTOKEN=***\nDEBUG=1\n"
+    )
+    assert (result.failed, "edit_file" in result.output) == (True, True)
+    edited = await session.call(
+        "edit_file", path="a.env", old="TOKEN=***\nDEBUG=0", new="TOKEN=***\nDEBUG=1"
+    )
+    assert "leave it out of old and new" in edited.output
+    assert "DEBUG=0" in file.read_text()
+    assert not (await session.call("edit_file", path="a.env", old="DEBUG=0", new="DEBUG=1")).failed
+    assert file.read_text() == "# *** old ***\nTOKEN=canary-0123456789\nDEBUG=1\n"
+    # Stars of its own do no harm, and a file without secrets may get some.
+    assert not (await session.call("write_file", path="a.env", content="# *** old ***\n")).failed
+    assert not (await session.call("write_file", path="a.env", content="*** *** ***\n")).failed
+    assert not (await session.call("write_file", path="new.md", content="***\n")).failed
