@@ -59,6 +59,10 @@ class EgressPolicy:
         # guard: egress-network-none
         if self.network is not Network.RESTRICTED:
             return False
+        return self.lists_host(host)
+
+    def lists_host(self, host: str) -> bool:
+        """Whether the project lists the host, or a pattern for it."""
         return any(matches(host, pattern) for pattern in self.hosts)
 
     def to_json(self) -> str:

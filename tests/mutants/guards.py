@@ -2216,6 +2216,11 @@ MUTANTS = (
     ),
     Mutant("egress-private-addresses", never, (GATE,)),
     Mutant(
+        "egress-private-servers-that-the-project-lists",
+        value("AllowedServers.parse(policy.private)"),
+        (f"{GATE}::test_a_private_server_is_open_to_projects_that_list_it_only",),
+    ),
+    Mutant(
         "egress-own-addresses",
         value("not (is_private(address) or address in TEREDO)"),
         (f"{GATE}::test_an_address_of_this_machine_counts_as_private",),

@@ -18,9 +18,14 @@ TEREDO = ipaddress.IPv6Network("2001::/32")
 async def resolve(host: str, port: int) -> list[Address]:
     """The addresses of a host, resolved once. Raises ``OSError`` or ``TimeoutError`` if there are none."""
     async with asyncio.timeout(RESOLVE_SECONDS):
-        found = await asyncio.get_running_loop().getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-        )
+        return await look_up(host, port)
+
+
+async def look_up(host: str, port: int) -> list[Address]:
+    """The addresses of a host, without a limit in time. Raises ``OSError`` if there are none."""
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+    )
     texts = dict.fromkeys(str(sockaddr[0]).partition("%")[0] for *_, sockaddr in found)
     return [ipaddress.ip_address(text) for text in texts]
 

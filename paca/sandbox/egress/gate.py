@@ -19,6 +19,7 @@ from paca.sandbox.egress.request_head import MalformedRequest, Request
 
 logger = logging.getLogger(__name__)
 MAX_CONNECTIONS = 64
+MAX_RESOLVING = 4  # of one conversation: each takes a thread, which a slow server of names holds
 HEAD_SECONDS = 15.0
 CONNECT_SECONDS = 20.0
 STREAM_BYTES = 256 << 10  # twice that waits for one end at most
@@ -42,7 +43,7 @@ class Gate:
         policy: Callable[[], EgressPolicy],
         booking: Booking,
         *,
-        resolve: addresses.Resolve = addresses.resolve,
+        resolve: addresses.Resolve = addresses.look_up,
         connect: Connect = connect,
         is_own: Callable[[Address], bool] = addresses.is_own_address,
         broker: Repositories | None = None,
@@ -54,6 +55,7 @@ class Gate:
         self._is_own = is_own
         self._repositories = broker
         self._count = 0
+        self._resolving = asyncio.Semaphore(MAX_RESOLVING)
         self._open: dict[asyncio.Task[None], str] = {}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -152,12 +154,13 @@ class Gate:
         """A connection to an address of the host that was checked, or why there is none. It is booked before."""
         host, port = wanted.host, wanted.port
         try:
-            found = await self._resolve(host, port)
+            found = await self._resolve_in_turn(host, port)
         except (OSError, TimeoutError, UnicodeError):
             found = []
         if not found:
             return Denied(Reason.UNRESOLVED, host, port)
-        listed = AllowedServers.parse(policy.private)
+        # guard: egress-private-servers-that-the-project-lists
+        listed = AllowedServers.parse(policy.private if policy.lists_host(host) else ())
         checked = addresses.allowed_addresses(host, port, found, listed, is_own=self._is_own)
         if not checked:
             return Denied(Reason.PRIVATE, host, port)
@@ -166,6 +169,22 @@ class Gate:
             with suppress(OSError, TimeoutError):
                 return await self._connect(address, port)
         return Denied(Reason.UNREACHABLE, host, port)
+
+    async def _resolve_in_turn(self, host: str, port: int) -> list[Address]:
+        """The addresses of a host. Raises ``OSError`` or ``TimeoutError``.
+
+        A thread that resolves a name cannot be stopped, so its place is taken until it ends.
+        """
+        async with asyncio.timeout(addresses.RESOLVE_SECONDS):
+            await self._resolving.acquire()
+            task = asyncio.ensure_future(self._resolve(host, port))
+            task.add_done_callback(self._resolved)
+            return await asyncio.shield(task)
+
+    def _resolved(self, task: asyncio.Future[list[Address]]) -> None:
+        self._resolving.release()
+        if not task.cancelled():
+            task.exception()  # the request may be gone
 
     async def _carry(
         self,

@@ -7,6 +7,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
@@ -39,7 +40,7 @@ class Gates:
     def __init__(self, data_dir: Path, install_id: str) -> None:
         self.root = data_dir.resolve() / "run" / ROOT / install_id
         self._version = version()
-        self._checked_version = False
+        self._created_ns = time.time_ns()
         self._starting = asyncio.Lock()
 
     def folder(self, conversation_id: UUID) -> GateFolder:
@@ -97,16 +98,19 @@ class Gates:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _find_process(self) -> bool:
-        """Whether the process answers. One of another version is ended, once: an older worker may run beside this."""
-        found = await self._ask(process.LOOK)
-        if found == self._version or self._checked_version:
+        """Whether the process answers. One of another version is ended, unless a later worker than this started it.
+
+        Older workers run beside newer ones during an update, and the gate stays that of the newer.
+        """
+        found, _, started_by = (await self._ask(process.LOOK)).partition(".")
+        is_later = started_by.isdigit() and int(started_by) > self._created_ns
+        if found == self._version or is_later:
             return True
-        self._checked_version = True
         await self._ask(process.END)
         return False
 
     async def _ask(self, line: bytes) -> str:
-        """The version of the process. Raises ``OSError`` or ``TimeoutError`` if there is none."""
+        """The version of the process and when its worker began. Raises ``OSError`` or ``TimeoutError`` if there is none."""
         async with asyncio.timeout(ASK_SECONDS):
             reader, writer = await connect(self.root / process.CONTROL)
             try:
@@ -123,7 +127,8 @@ class Gates:
             subprocess.run(  # noqa: S603 - the code above, with the Python of this process
                 [
                     *(sys.executable, "-I", "-c", BOOT_CODE),
-                    *(str(Path(paca.__file__).parent.parent), str(self.root), self._version),
+                    *(str(Path(paca.__file__).parent.parent), str(self.root)),
+                    f"{self._version}.{self._created_ns}",
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

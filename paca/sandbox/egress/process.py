@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
@@ -34,6 +35,7 @@ ABANDONED_SECONDS = (
 MAX_LINE = 64
 LOOK, END = b"look", b"end"
 OPEN_FILES = 65_536
+RESOLVER_THREADS = 128  # of all conversations
 
 
 class GateProcess:
@@ -166,6 +168,7 @@ def main(arguments: list[str]) -> None:
 
 
 async def _run(root: Path, version: str) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(RESOLVER_THREADS))
     await GateProcess(root, version).run()
 
 

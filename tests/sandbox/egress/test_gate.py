@@ -172,6 +172,16 @@ async def test_private_servers_are_reached_where_the_operator_lists_them(
         assert bool(world.connected) is reached
 
 
+@pytest.mark.parametrize(("hosts", "reached"), [((), False), (("pkgs.dev",), True)])
+async def test_a_private_server_is_open_to_projects_that_list_it_only(tmp_path, hosts, reached):
+    policy = EgressPolicy(Network.OPEN, hosts, private=("pkgs.dev:443",))
+    async with EgressWorld(tmp_path, policy) as world:
+        world.names["pkgs.dev"] = ["10.0.0.7"]
+        world.answer = b"Connection: close"
+        await world.ask(CONNECT, hello("pkgs.dev"))
+        assert bool(world.connected) is reached
+
+
 async def test_a_name_is_resolved_once_so_that_it_cannot_move(world):
     """DNS rebinding: the second answer would be a private address."""
     world.answer = b"Connection: close"
@@ -213,6 +223,29 @@ async def test_a_name_that_cannot_be_resolved_is_told(world):
     answer = await world.ask(GET)
     assert status(answer) == 503
     assert b"cannot be resolved" in answer
+
+
+async def test_names_that_resolve_slowly_take_few_threads_of_one_conversation(world, monkeypatch):
+    """The process resolves the names of all conversations of the machine."""
+    monkeypatch.setattr(gate, "MAX_RESOLVING", 1)
+    monkeypatch.setattr(addresses, "RESOLVE_SECONDS", 0.05)
+    answering, asked = asyncio.Event(), []
+
+    async def resolve(host, port):
+        asked.append(host)
+        await answering.wait()
+        return [ipaddress.ip_address(PUBLIC)]
+
+    slow = gate.Gate(
+        lambda: world.policy, world.gate._booking, resolve=resolve, connect=world._connect
+    )
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await slow._resolve_in_turn("pkgs.dev", 443)
+    assert asked == ["pkgs.dev"]
+    answering.set()
+    monkeypatch.setattr(addresses, "RESOLVE_SECONDS", 60)
+    assert await slow._resolve_in_turn("pkgs.dev", 443) == [ipaddress.ip_address(PUBLIC)]
 
 
 async def test_a_server_that_refuses_is_told_and_booked(world):

@@ -137,6 +137,15 @@ async def test_a_process_of_another_version_is_replaced_once(opened, tmp_path):
     newer._version = "newer"
     await newer.open(uuid.uuid4(), POLICY)
     assert pid_of(opened.root) not in (0, pid)
+    pid = pid_of(opened.root)
+    await opened.open(uuid.uuid4(), POLICY)  # the older worker works on
+    assert pid_of(opened.root) == pid
+    os.kill(pid, signal.SIGKILL)
+    await until(lambda: not pid_of(opened.root))
+    await opened.ensure_process()
+    pid = pid_of(opened.root)
+    await newer.ensure_process()
+    assert pid_of(opened.root) not in (0, pid)
 
 
 async def test_the_process_holds_no_secret_of_its_worker(opened, monkeypatch):
