@@ -8,20 +8,27 @@ import zipfile
 from collections.abc import AsyncIterator
 from typing import Any
 
+from paca.common import clock
+from paca.common.text import to_storable
 from paca.conversations import file_requests
 from paca.conversations.models import FileRequest
 from paca.engine.workspace import WorkspaceError
 from paca.sandbox.base import Sandbox
 from paca.sandbox.files import client
+from paca.sandbox.files.inside.contents import MAX_ARCHIVE_FILES, MAX_DOWNLOAD_BYTES
 from paca.sandbox.files.names import UniqueNames
 from paca.worker.database import Database
 
 PART_BYTES = 1 << 20
 LOOK_SECONDS = 0.02
 READER_SECONDS = 60.0
+SILENT_SECONDS = 20.0  # less than a reader waits for the next part
+MAX_PATH_CHARACTERS = 4096
 OLDEST_YEAR = (1980, 1, 1, 0, 0, 0)
 FULL = "The workspace has no room for this file. Delete files in it, or have the agent delete some."
 CUT = "The file became shorter while it was read. Try again."
+SLOW = "The sandbox sends too slowly. Try again when it has less to do."
+TOO_LARGE = "The sandbox has sent more than it may. Try again."
 NOTE = "_left out.txt"
 
 
@@ -70,23 +77,34 @@ class Download:
         parts = Parts(self._request, self._database)
         async with client.asking(sandbox, "download", **self._request.arguments) as reply:
             head = await reply.answer()
-            facts = {"size": head.get("size"), "media": str(head.get("media", ""))[:40]}
+            size = _size(head.get("size"))
+            facts = {"size": size, "media": to_storable(str(head.get("media", ""))[:40])}
             await self._database.call(file_requests.answer, self._request.pk, facts, more=True)
-            waiting, sent = bytearray(), 0
             try:
-                while isinstance(found := await reply.next(), bytes):
-                    waiting += found
-                    sent += len(found)
-                    if len(waiting) >= PART_BYTES:
-                        await parts.add(bytes(waiting))
-                        waiting.clear()
-                if waiting:
-                    await parts.add(bytes(waiting))
+                if await self._send(reply, parts, size) != size:
+                    raise WorkspaceError(CUT)
             except (ReaderGone, TimeoutError):
                 return
-            if sent != facts["size"]:
-                raise WorkspaceError(CUT)
         await parts.finish()
+
+    async def _send(self, reply: client.Reply, parts: Parts, size: int) -> int:
+        waiting, sent, added_at = bytearray(), 0, clock.monotonic()
+        while isinstance(found := await reply.next(), bytes):
+            waiting += found
+            sent += len(found)
+            # guard: downloads-are-no-longer-than-they-say
+            if sent > size:
+                raise WorkspaceError(TOO_LARGE)
+            if len(waiting) >= PART_BYTES:
+                await parts.add(bytes(waiting))
+                waiting.clear()
+                added_at = clock.monotonic()
+            # guard: downloads-that-bring-nothing-end
+            elif clock.monotonic() - added_at > SILENT_SECONDS:
+                raise WorkspaceError(SLOW)
+        if waiting:
+            await parts.add(bytes(waiting))
+        return sent
 
 
 class Archive:
@@ -97,6 +115,7 @@ class Archive:
         self._sink = _Sink()
         self._names = UniqueNames()
         self._entry: Any = None
+        self._files = self._bytes = 0
 
     async def run(self, sandbox: Sandbox) -> None:
         """Send it. Raises ``WorkspaceError``."""
@@ -108,25 +127,50 @@ class Archive:
                 with zipfile.ZipFile(
                     self._sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1
                 ) as zipped:
-                    while isinstance(found, bytes) or "end" not in found:
-                        await asyncio.to_thread(self._write, zipped, found)
-                        await self._send(parts, PART_BYTES)
-                        found = await reply.next()
-                    self._close_entry()
-                    self._add_note(zipped, found)
+                    self._add_note(zipped, await self._fill(zipped, reply, found, parts))
                 await self._send(parts, 1)
             except (ReaderGone, TimeoutError):
                 return
         await parts.finish()
 
+    async def _fill(
+        self,
+        zipped: zipfile.ZipFile,
+        reply: client.Reply,
+        found: dict[str, Any] | bytes,
+        parts: Parts,
+    ) -> dict[str, Any]:
+        """Write and send all files; gives the answer that ends them. Raises ``WorkspaceError``."""
+        sent_at = clock.monotonic()
+        try:
+            while isinstance(found, bytes) or "end" not in found:
+                await asyncio.to_thread(self._write, zipped, found)
+                late = clock.monotonic() - sent_at > SILENT_SECONDS
+                if await self._send(parts, 1 if late else PART_BYTES):
+                    sent_at = clock.monotonic()
+                # guard: archives-that-bring-nothing-end
+                elif late:
+                    raise WorkspaceError(SLOW)
+                found = await reply.next()
+        finally:  # else closing the zip raises an error in place of the true one
+            self._close_entry()
+        return found
+
     def _write(self, zipped: zipfile.ZipFile, found: dict[str, Any] | bytes) -> None:
         if isinstance(found, bytes):
-            if self._entry is None:
+            self._bytes += len(found)
+            # guard: bytes-of-an-archive-are-bounded
+            if self._entry is None or self._bytes > 2 * MAX_DOWNLOAD_BYTES:
                 raise WorkspaceError(client.BROKEN)
             self._entry.write(found)
             return
         self._close_entry()
-        info = zipfile.ZipInfo(self._names.take(str(found.get("path"))), OLDEST_YEAR)
+        self._files += 1
+        path = found.get("path")
+        # guard: entries-of-an-archive-are-bounded
+        if self._files > MAX_ARCHIVE_FILES or not isinstance(path, str):
+            raise WorkspaceError(TOO_LARGE)
+        info = zipfile.ZipInfo(self._names.take(path[:MAX_PATH_CHARACTERS]), OLDEST_YEAR)
         info.compress_type = zipfile.ZIP_DEFLATED
         info.external_attr = (0o755 if found.get("executable") else 0o644) << 16
         self._entry = zipped.open(info, "w", force_zip64=True)
@@ -144,13 +188,24 @@ class Archive:
             *(["There were more files than fit."] if end.get("cut") else []),
         ]
         if lines:
-            zipped.writestr(self._names.take(NOTE), "\n".join(lines) + "\n")
+            zipped.writestr(self._names.take(NOTE), to_storable("\n".join(lines) + "\n"))
 
-    async def _send(self, parts: Parts, at_least: int) -> None:
-        if self._sink.size >= at_least:
-            data = self._sink.take()
-            for start in range(0, len(data), PART_BYTES):
-                await parts.add(data[start : start + PART_BYTES])
+    async def _send(self, parts: Parts, at_least: int) -> bool:
+        """Send what was written, if it is so much; tells whether it was."""
+        if self._sink.size < at_least:
+            return False
+        data = self._sink.take()
+        for start in range(0, len(data), PART_BYTES):
+            await parts.add(data[start : start + PART_BYTES])
+        return True
+
+
+def _size(value: Any) -> int:
+    """The size that the sandbox tells. Raises ``WorkspaceError`` if no download has it."""
+    # guard: sizes-of-downloads-are-checked
+    if type(value) is not int or not 0 <= value <= MAX_DOWNLOAD_BYTES:
+        raise WorkspaceError(client.BROKEN)
+    return value
 
 
 def _texts(value: Any) -> list[str]:

@@ -60,6 +60,17 @@ def test_bad_name_of_an_upload_is_refused(base, query, field):
     assert (answer.status_code, list(answer.json()["fields"])) == (400, [field])
 
 
+@pytest.mark.parametrize("address", ["", "preview/", "content/", "archive/", "changes/", "diff/"])
+def test_conversation_of_another_project_is_not_found_whatever_the_query_is(base, address):
+    client, path = base
+    other = Chat("Other").start("Hello")["conversation"]
+    foreign = path.rsplit("/", 3)[0] + f"/{other}/files/"
+    assert client.get(f"{foreign}{address}?offset=many&base=else").status_code == 404
+    if not address:
+        answer = client.generic("POST", foreign, b"1", content_type="text/plain")
+        assert answer.status_code == 404
+
+
 def test_form_and_too_large_upload_are_refused(base, settings):
     client, path = base
     settings.WORKSPACE_UPLOAD_MIB = 3

@@ -2157,6 +2157,41 @@ MUTANTS = (
         ("tests/sandbox/test_file_replies.py",),
     ),
     Mutant(
+        "downloads-are-no-longer-than-they-say",
+        never,
+        ("tests/worker/test_file_streams.py",),
+    ),
+    Mutant(
+        "downloads-that-bring-nothing-end",
+        never,
+        ("tests/worker/test_file_streams.py",),
+    ),
+    Mutant(
+        "bytes-of-an-archive-are-bounded",
+        never,
+        ("tests/worker/test_file_streams.py",),
+    ),
+    Mutant(
+        "entries-of-an-archive-are-bounded",
+        never,
+        ("tests/worker/test_file_streams.py",),
+    ),
+    Mutant(
+        "sizes-of-downloads-are-checked",
+        never,
+        ("tests/worker/test_file_streams.py",),
+    ),
+    Mutant(
+        "archives-that-bring-nothing-end",
+        never,
+        ("tests/worker/test_file_streams.py",),
+    ),
+    Mutant(
+        "packed-answers-hold-few-values",
+        never,
+        ("tests/sandbox/test_file_replies.py",),
+    ),
+    Mutant(
         "packed-answers-are-bounded",
         never,
         ("tests/sandbox/test_file_replies.py",),

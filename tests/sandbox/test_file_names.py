@@ -36,3 +36,10 @@ def test_names_of_an_archive_are_relative_and_differ_on_every_system():
     names = UniqueNames()
     taken = [names.take(path) for path in ("/abs/a", "a/../../b", "A.txt", "a.txt", "a?", "a*", "")]
     assert taken == ["abs/a", "a/_/_/b", "A.txt", "2_a.txt", "a_", "2_a_", "_"]
+
+
+def test_names_that_become_the_same_one_get_their_numbers_at_once():
+    names = UniqueNames()
+    taken = {names.take("a?" if number % 2 else "a*") for number in range(20_000)}
+    assert len(taken) == 20_000
+    assert "20000_a_" in taken

@@ -79,6 +79,21 @@ async def test_packed_answer_is_read_within_its_limit():
             unpack(bad)
 
 
+async def test_packed_answer_of_very_many_values_is_refused_before_it_fills_the_memory():
+    texts = b'{"a":"' + b"[" * 3_000_000 + b'"}'
+    assert unpack(zlib.compress(texts))["a"][:2] == "[["
+    for bad in (b'{"a":[' + b"[]," * 500_000 + b"[]]}", b'{"a":"' + b'\\"' * 1_000_000):
+        with pytest.raises(FilesBroken):
+            unpack(zlib.compress(bad))
+
+
+async def test_error_that_no_database_stores_becomes_storable():
+    reply = Reply(Pipe(frame(b"E", b'{"code":"odd","detail":"a\\u0000b\\ud800"}')))
+    with pytest.raises(WorkspaceError) as raised:
+        await reply.next()
+    assert raised.value.detail == "a\u2400b?"
+
+
 async def test_frame_beyond_the_limit_is_not_read():
     too_long = MAX_FRAME_BYTES + 1
     head = HEADER.pack(b"J", too_long)

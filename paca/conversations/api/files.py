@@ -98,14 +98,20 @@ class UploadQuery(QuerySerializer):
 
 
 class FilesView(ProjectView):
-    """A view of the files of a conversation."""
+    """A view of the files of a conversation, which it finds before it reads the query: one of another project is not found."""
 
     required_permission = READ
     throttle_classes = (RequestsPerMinute, FilesPerMinute)
+    conversation: Conversation
 
-    def ask(self, conversation_id: UUID, op: str, **arguments: Any) -> dict[str, Any]:
+    def check_required_permission(self, request: Request) -> None:
+        """Set ``conversation`` too. Raises ``NotFound`` if the project has none of this id."""
+        super().check_required_permission(request)
+        self.conversation = selectors.get(self.project, self.kwargs["conversation_id"])
+
+    def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
         """The answer of the sandbox. Raises what ``files.ask`` raises."""
-        return files.ask(selectors.get(self.project, conversation_id), op, **arguments)
+        return files.ask(self.conversation, op, **arguments)
 
 
 class Files(FilesView):
@@ -130,7 +136,7 @@ class Files(FilesView):
         A sandbox that is paused or has ended is started for it.
         """
         query = FolderQuery.read_query(request)
-        return Response(file_answers.folder(self.ask(conversation_id, "list", **query)))
+        return Response(file_answers.folder(self.ask("list", **query)))
 
     @extend_schema(
         parameters=[UploadQuery],
@@ -146,11 +152,12 @@ class Files(FilesView):
         query = UploadQuery.read_query(request)
         if str(request.content_type).startswith("multipart/"):
             raise Invalid("Send the file itself as the body, not a form.")
-        conversation = selectors.get(self.project, conversation_id)
         # REST framework parses no body without bytes: that is an empty file.
         body = request.data if isinstance(request.data, FileBody) else None
         data = () if body is None else body.chunks()
-        return Response(files.upload(conversation, data=data, by=self.member, **query), status=201)
+        return Response(
+            files.upload(self.conversation, data=data, by=self.member, **query), status=201
+        )
 
 
 class FilePreview(FilesView):
@@ -162,7 +169,7 @@ class FilePreview(FilesView):
     def get(self, request: Request, conversation_id: UUID) -> Response:
         """Show a text file, up to 512 KiB of it; of another file its kind, type and size."""
         query = PathQuery.read_query(request)
-        return Response(file_answers.preview(self.ask(conversation_id, "show", **query)))
+        return Response(file_answers.preview(self.ask("show", **query)))
 
 
 class FileContent(FilesView):
@@ -176,8 +183,7 @@ class FileContent(FilesView):
     def get(self, request: Request, conversation_id: UUID) -> HttpResponseBase:
         """Download one file of up to 512 MiB. It has no type that a browser would show as a page."""
         query = PathQuery.read_query(request)
-        conversation = selectors.get(self.project, conversation_id)
-        asked, head = _begin(conversation, "download", query)
+        asked, head = _begin(self.conversation, "download", query)
         size = head.get("size")
         name = safe_part(query["path"].rstrip("/").rpartition("/")[2])
         # guard: downloads-have-no-active-type
@@ -201,8 +207,7 @@ class FileArchive(FilesView):
         Links are left out, and folders that programs fill, such as `node_modules` and `.git`. The zip tells what is not in it.
         """
         query = ArchiveQuery.read_query(request)
-        conversation = selectors.get(self.project, conversation_id)
-        asked, _ = _begin(conversation, "archive", query)
+        asked, _ = _begin(self.conversation, "archive", query)
         folder = query["path"].rstrip("/").rpartition("/")[2]
         name = "files" if folder in ("", ".", "..") else safe_part(folder)
         return _download(asked, name=f"{name}.zip", media="application/zip", size=None)
@@ -218,8 +223,7 @@ class FileChanges(FilesView):
         """List the files that have changed, by commands too. A conversation begins with an empty workspace, so every file outside
         of repositories is new; in a fork those that have changed since its files were copied."""
         query = ChangesQuery.read_query(request)
-        conversation = selectors.get(self.project, conversation_id)
-        found = files.ask(conversation, "changes", **query, **_start_of(conversation))
+        found = files.ask(self.conversation, "changes", **query, **_start_of(self.conversation))
         return Response(file_answers.changes(found))
 
 
@@ -232,8 +236,7 @@ class FileDiff(FilesView):
     def get(self, request: Request, conversation_id: UUID) -> Response:
         """Show the change of one file as a unified diff, made inside the sandbox."""
         query = DiffQuery.read_query(request)
-        conversation = selectors.get(self.project, conversation_id)
-        found = files.ask(conversation, "diff", **query, **_start_of(conversation))
+        found = files.ask(self.conversation, "diff", **query, **_start_of(self.conversation))
         return Response(file_answers.diff(found))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import re
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from paca.common.errors import PacaError
+from paca.common.text import to_storable
 from paca.engine.workspace import (
     Command,
     FileTooLarge,
@@ -65,6 +67,9 @@ sys.modules["{PACKAGE}.files.inside.main"].main()
 LIBRARIES = {"LD_LIBRARY_PATH": f"{BUNDLE_ROOT}/python/lib:{BUNDLE_ROOT}/python/lib64"}
 MAX_FRAME_BYTES = 4 << 20
 MAX_ANSWER_BYTES = 16 << 20
+PLAIN_ANSWER_BYTES = 1 << 20
+MAX_CONTAINERS = 50_000
+TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # without going back
 SILENT_SECONDS = 30.0
 MAX_DETAIL_CHARACTERS = 500
 BROKEN = "The program that reads files in the sandbox ended early. Try again."
@@ -128,7 +133,8 @@ class Reply:
         if kind == ERROR:
             found = _parse(payload)
             error = ERRORS.get(str(found.get("code")), WorkspaceError)
-            raise error(str(found.get("detail") or "")[:MAX_DETAIL_CHARACTERS] or None)
+            detail = to_storable(str(found.get("detail") or "")[:MAX_DETAIL_CHARACTERS])
+            raise error(detail or None)
         return kind, payload
 
     async def _read(self, count: int) -> bytes:
@@ -158,12 +164,21 @@ def unpack(packed: bytes) -> dict[str, Any]:
     # guard: packed-answers-are-bounded
     if unpacking.unconsumed_tail or not unpacking.eof:
         raise FilesBroken(BROKEN)
+    # guard: packed-answers-hold-few-values
+    if len(payload) > PLAIN_ANSWER_BYTES and _containers(payload) > MAX_CONTAINERS:
+        raise FilesBroken(BROKEN)
     return _parse(payload)
 
 
 def pack(answer: dict[str, Any]) -> bytes:
     """The answer as the program packs it, for ``unpack``."""
     return zlib.compress(json.dumps(answer, separators=(",", ":")).encode(), 1)
+
+
+def _containers(payload: bytes) -> int:
+    """How many lists and objects there are. Each takes much more memory than the two bytes that it is written with."""
+    bare = TEXTS.sub(b"", payload)
+    return bare.count(b"[") + bare.count(b"{")
 
 
 def _parse(payload: bytes) -> dict[str, Any]:

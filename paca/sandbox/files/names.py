@@ -48,13 +48,19 @@ class UniqueNames:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._numbers: dict[
+            str, int
+        ] = {}  # the last number of a name: many files may have the same safe name
 
     def take(self, path: str) -> str:
         """The safe, relative name for a path that was not taken before."""
         parts = [safe_part(part) for part in path.split("/") if part not in ("", ".")] or ["_"]
-        wanted, number = "/".join(parts), 1
+        wanted = "/".join(parts)
+        first = wanted.casefold()
+        number = self._numbers.get(first, 1)
         while wanted.casefold() in self._taken:
             number += 1
             wanted = "/".join([*parts[:-1], f"{number}_{parts[-1]}"])
+        self._numbers[first] = number
         self._taken.add(wanted.casefold())
         return wanted

@@ -14,7 +14,7 @@ import { TreeView } from "./tree-view.js";
 const SLOW_MS = 1200;
 const REFRESH_MS = 1000;
 const LEAST_MS = 3000; // between two refreshes while the agent works
-const REFRESHING = new Set(["agent.file.changed", "agent.tool.returned", "agent.background.finished", "agent.sandbox.removed", "agent.sandbox.started", "agent.repository.cloned"]);
+const REFRESHING = new Set(["agent.file.changed", "agent.tool.returned", "agent.background.finished", "agent.sandbox.started", "agent.repository.cloned"]);
 
 class PacaFiles extends PacaElement {
   tab = "changes";
@@ -63,8 +63,10 @@ class PacaFiles extends PacaElement {
   };
 
   /** A frame of the conversation came: the files may have changed. */
-  received({ type }) {
-    if (!REFRESHING.has(type) || this.#timer) return;
+  received({ type, data }) {
+    // A request would start an idle sandbox again that has just ended.
+    const isRemoved = type === "agent.sandbox.removed" && data?.kept === false;
+    if (!(REFRESHING.has(type) || isRemoved) || this.#timer) return;
     const wait = Math.max(REFRESH_MS, this.#refreshedAt + LEAST_MS - performance.now());
     this.#timer = setTimeout(this.refresh, wait);
   }
