@@ -85,6 +85,8 @@ def test_agent_is_shown_with_every_given_field_except_the_key(world: World, api:
     expected["sandbox"] = {
         **ALL_FIELDS["sandbox"],
         "cpus": 0.5,
+        "disk_mib": None,
+        "files": None,
         "network": "restricted",
         "image": "",
         "setup": "",
