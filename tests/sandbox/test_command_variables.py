@@ -23,7 +23,7 @@ def workspace(variables: CommandVariables, output: str = "") -> tuple[RunnerWork
         sent.append(fields)
         return {"exit_code": 0, "output": output, "seconds": 0.1}
 
-    attachment: Any = SimpleNamespace(request_outcome=request_outcome)
+    attachment: Any = SimpleNamespace(request_outcome=request_outcome, has_gate=False)
     return RunnerWorkspace(attachment, {"GIT_AUTHOR_NAME": "rosa"}, None, variables), sent
 
 
