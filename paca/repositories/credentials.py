@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from paca.agents import encryption
 from paca.repositories.hosts.errors import GitServerRefused
-from paca.repositories.hosts.github import InstallationToken
+from paca.repositories.hosts.github import MAX_TOKEN_SECONDS, InstallationToken
 from paca.repositories.hosts.opening import app_of, path_below
 from paca.repositories.models import GitAuth, GitConnection, GitServerKind, Repository
 from paca.repositories.models.addresses import is_below
 
 MAX_REMEMBERED = 500
-FRESH = timedelta(minutes=30)
+FRESH, LONGEST = timedelta(minutes=30), timedelta(seconds=MAX_TOKEN_SECONDS)
 _tokens: dict[tuple[str, ...], InstallationToken] = {}
 
 
@@ -68,7 +68,9 @@ def _app_token(
     )
     now = timezone.now()
     known = _tokens.get(key)
-    if known is not None and known.expires_at - now > FRESH:
+    # The upper bound: a clock that was set back would keep an old token for hours.
+    # guard: app-token-is-fresh
+    if known is not None and FRESH < known.expires_at - now <= LONGEST:
         return known
     path = path_below(repository.url, connection.base_url)
     token = app_of(connection, private_key).token_for(path)

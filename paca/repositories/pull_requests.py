@@ -15,28 +15,28 @@ from paca.engine.tools.pull_requests import (
 )
 from paca.repositories import selectors
 from paca.repositories.hosts import PullRequest, open_host
-from paca.repositories.models import Repository
+from paca.repositories.hosts.errors import NoApi
+from paca.repositories.models import GitServerKind, Repository
 from paca.repositories.services.repositories import is_branch_name
 
-OF_OTHERS = (
-    "{head} has the pull request #{number} already, which this conversation did not open. Push your work to a branch"
-    " of its own, and open one for that."
+NOT_PUSHED = (
+    "This conversation has not pushed {branch} of {repository}. Push your work with push_branch first, to a branch of its"
+    " own."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedPullRequest:
-    """What shall be opened, where. ``is_own``: the conversation has pushed the branch, or opened its pull request."""
+    """What shall be opened, where. The conversation has pushed the branch."""
 
     wanted: WantedPullRequest
     repository: Repository
-    is_own: bool
     agent: str
 
 
 def prepare(agent: Agent, conversation_id: UUID, wanted: WantedPullRequest) -> PreparedPullRequest:
     """Read what the server is asked for. Raises ``PullRequestRefused`` if the agent may use no such repository, or the
-    names of branches are none.
+    names of branches are none, or the conversation has not pushed the branch; and ``NoApi``.
     """
     found = selectors.for_agent(agent)
     repository = found.filter(name=wanted.repository).first()
@@ -46,6 +46,8 @@ def prepare(agent: Agent, conversation_id: UUID, wanted: WantedPullRequest) -> P
     for name in (wanted.branch, wanted.base or "main"):
         if not is_branch_name(name):
             raise PullRequestRefused(f"{name} is no name of a branch.")
+    if repository.connection is None or repository.connection.kind == GitServerKind.GIT:
+        raise NoApi
     # A helper may have pushed it for the conversation that started it.
     family = (
         Q(conversation=conversation_id)
@@ -53,8 +55,12 @@ def prepare(agent: Agent, conversation_id: UUID, wanted: WantedPullRequest) -> P
         | Q(conversation__children=conversation_id)
     )
     branches = repository.branches.filter(family, branch=wanted.branch)
-    is_own = branches.exclude(pushed="", pr_number=None).exists()
-    return PreparedPullRequest(wanted, repository, is_own, agent.name)
+    # guard: pull-request-of-others
+    if not branches.exclude(pushed="", pr_number=None).exists():
+        raise PullRequestRefused(
+            NOT_PUSHED.format(branch=wanted.branch, repository=repository.name)
+        )
+    return PreparedPullRequest(wanted, repository, agent.name)
 
 
 def open_prepared(prepared: PreparedPullRequest) -> OpenedPullRequest:
@@ -73,9 +79,6 @@ def open_prepared(prepared: PreparedPullRequest) -> OpenedPullRequest:
         )
     # guard: pull-request-is-opened-once
     if found := host.find_pull_request(wanted.branch):
-        # guard: pull-request-of-others
-        if not prepared.is_own:
-            raise PullRequestRefused(OF_OTHERS.format(head=wanted.branch, number=found.number))
         return _opened(prepared, found, base)
     body = f"{wanted.body.rstrip()}\n\n---\nOpened by {prepared.agent}, an agent in Paca.".lstrip()
     made = host.create_pull_request(wanted.branch, base, wanted.title, body)

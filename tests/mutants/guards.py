@@ -2629,6 +2629,33 @@ MUTANTS = (
         (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),
     ),
     Mutant(
+        "reviews-per-hour",
+        value("False"),
+        (f"{WEBHOOKS}::test_storm_of_reviews_waits_for_a_person_and_ends",),
+    ),
+    Mutant(
+        "reviews-stored-per-hour",
+        never,
+        (f"{WEBHOOKS}::test_storm_of_reviews_waits_for_a_person_and_ends",),
+    ),
+    Mutant(
+        "review-of-a-repository-that-was-taken-away",
+        never,
+        (
+            f"{WEBHOOKS}::test_review_of_a_repository_that_the_agent_may_no_longer_use_gives_no_work",
+        ),
+    ),
+    Mutant(
+        "app-token-is-fresh",
+        last_operand_dropped,
+        (f"{HOSTS}::test_token_of_an_app_is_fetched_again_after_the_clock_was_set_back",),
+    ),
+    Mutant(
+        "certificates-of-the-operator-count",
+        removed,
+        (f"{HOSTS}::test_certificate_of_the_operator_counts_for_the_api",),
+    ),
+    Mutant(
         "pull-request-of-others",
         never,
         (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),

@@ -102,6 +102,22 @@ def test_secret_is_typed_again_for_another_server_or_way_to_sign_in(
     assert api.patch(address, {**moved, "secret": TOKEN}).status_code == 200
 
 
+def test_secret_stays_below_the_path_it_was_given_for(world: World, api: Api) -> None:
+    server = {**SERVER, "base_url": "https://git.example.org/one"}
+    address = path(
+        world, "git-connections", api.post(path(world, "git-connections"), server).json()["id"]
+    )
+    for wider in (
+        "https://git.example.org",
+        "https://git.example.org/two",
+        "https://git.example.org/one-two",
+    ):
+        assert "Type it again" in fields_of(api.patch(address, {"base_url": wider}))["secret"][0]
+    assert (
+        api.patch(address, {"base_url": "https://GIT.example.org:443/one/team/"}).status_code == 200
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from paca.repositories.models import Repository
 from tests.support.git_host_server import APP_TOKEN, TOKEN, GitHostServer
 from tests.support.json_server import JsonServer
 from tests.support.repositories import make_connection, make_repository
+from tests.support.tls_proxy import TlsProxy
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -179,6 +181,21 @@ def test_credentials_go_to_the_server_of_their_connection_only(world: World, url
         header_for(repository)
 
 
+def test_token_of_an_app_is_fetched_again_after_the_clock_was_set_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private, public = app_key()
+    with GitHostServer("github", public_key=public) as git:
+        app = {"auth": "github_app", "app_id": "17", "installation_id": "99", "secret": private}
+        repository = linked(world, git, **app)
+        header_for(repository)
+        monkeypatch.setattr(
+            credentials.timezone, "now", lambda: datetime.now(UTC) - timedelta(hours=5)
+        )
+        header_for(repository)
+        assert len(git.asked) == 2
+
+
 # --- the client ----------------------------------------------------------------------------------
 
 
@@ -195,6 +212,27 @@ def test_credentials_go_to_the_server_of_their_connection_only(world: World, url
 def test_client_connects_to_no_private_address_and_not_in_the_clear(base: str, words: str) -> None:
     with pytest.raises(errors.GitServerUnreachable, match=words):
         ApiClient(base, {}).get("/user")
+
+
+def test_certificate_of_the_operator_counts_for_the_api(
+    world: World, tmp_path: Path, settings: Any
+) -> None:
+    with (
+        GitHostServer("gitea") as git,
+        TlsProxy(tmp_path, int(git.base_url.rpartition(":")[2])) as proxy,
+    ):
+        settings.PRIVATE_GIT_SERVERS = [f"127.0.0.1:{proxy.port}"]
+        client = ApiClient(
+            f"https://127.0.0.1:{proxy.port}/api/v1", {"Authorization": f"token {TOKEN}"}
+        )
+        with pytest.raises(errors.GitServerUnreachable, match="certificate"):
+            client.get("/user")
+        settings.GIT_CA_FILE = str(tmp_path / "gone.pem")
+        with pytest.raises(errors.GitServerUnreachable):
+            client.get("/user")
+        assert git.asked == []
+        settings.GIT_CA_FILE = str(proxy.certificate)
+        assert client.get("/user").status == 200
 
 
 def test_a_listed_server_is_no_way_to_a_metadata_service(settings: Any) -> None:

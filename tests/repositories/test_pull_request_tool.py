@@ -99,16 +99,27 @@ def test_call_that_is_repeated_after_a_crash_opens_one_pull_request(agent: AtWor
 def test_pull_request_of_somebody_else_is_not_taken_over(on_gitea: AtWork) -> None:
     on_gitea.git.open_pull("theirs", title="Fix totals")
     output = on_gitea.ask(branch="theirs")
-    assert output.failed
-    assert "did not open" in output.output
+    assert (output.failed, output.cause) == (True, "refused")
+    assert "has not pushed theirs" in output.output
     assert output.events == ()
+    assert on_gitea.git.asked == []
+
+
+def test_branch_that_another_conversation_has_pushed_gets_no_pull_request(on_gitea: AtWork) -> None:
+    pushed = on_gitea.conversation
+    other = start_chat(on_gitea.world.agent, text="Open it", by=on_gitea.world.owner)
+    on_gitea.conversation = Conversation.objects.get(pk=other.conversation_id)
+    assert "has not pushed fix-totals" in on_gitea.ask().output
+    assert on_gitea.git.asked == []
+    on_gitea.conversation = pushed
+    assert not on_gitea.ask().failed
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"repository": "docs"}, "You can use: shop."),
-        ({"branch": "main"}, "cannot be merged into itself"),
+        ({"branch": "main"}, "has not pushed main"),
         ({"base": "fix-totals"}, "cannot be merged into itself"),
         ({"branch": "--force"}, "no name of a branch"),
         ({"base": "a..b"}, "no name of a branch"),

@@ -20,7 +20,7 @@ from paca.conversations.services import assignments, pull_requests
 from paca.conversations.services.assignments import Cause
 from paca.projects.models import Activity
 from paca.projects.services import tasks
-from paca.repositories.models import Repository, WebhookDelivery
+from paca.repositories.models import AgentRepositories, Repository, WebhookDelivery
 from paca.repositories.services import repositories
 from tests.support.git_host_server import ACCOUNT, GitHostServer
 from tests.support.repositories import make_connection, make_repository
@@ -354,6 +354,30 @@ def test_review_of_a_task_that_was_taken_away_gives_no_work(gitea: Desk) -> None
     tasks.change(gitea.task, by=gitea.world.owner, assignees=[])
     gitea.send(gitea.review())
     assert gitea.given == []
+
+
+def test_review_of_a_repository_that_the_agent_may_no_longer_use_gives_no_work(gitea: Desk) -> None:
+    AgentRepositories.objects.create(agent=gitea.world.agent, access="none")
+    gitea.send(gitea.review())
+    assert gitea.given == []
+
+
+def test_storm_of_reviews_waits_for_a_person_and_ends(
+    gitea: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pull_requests, "REVIEWS_PER_HOUR", 1)
+    monkeypatch.setattr(pull_requests, "STORED_PER_HOUR", 3)
+    waits = []
+    for _ in range(5):
+        conversations.stop(gitea.conversation, by=gitea.world.owner)
+        gitea.conversation.refresh_from_db()
+        gitea.send(gitea.review())
+        gitea.conversation.refresh_from_db()
+        waits.append((gitea.conversation.status, gitea.conversation.waits_for_start))
+    assert (
+        waits == [("queued", False), ("queued", True), ("queued", True)] + [("stopped", False)] * 2
+    )
+    assert len(gitea.given) == 3
 
 
 def test_deleted_conversation_keeps_no_branch_and_gets_no_review(gitea: Desk) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.db import transaction
+from django.utils import timezone
 
 from paca import events
 from paca.common.errors import Conflict
@@ -20,6 +22,7 @@ from paca.conversations.services.inbox import (
 from paca.projects.models import ActivityKind, Task
 from paca.projects.services import timeline
 from paca.projects.signals import project_changed
+from paca.repositories import selectors
 from paca.repositories.hosts import ReviewComment
 from paca.repositories.models import Repository, WebhookDelivery
 from paca.repositories.webhooks import PullRequestNews, Review
@@ -29,6 +32,8 @@ logger = logging.getLogger(__name__)
 REVIEW = "pull_request_review"  # the kind of the trigger
 SOURCE = "git"
 MAX_COMMENT_CHARACTERS = 4000
+# Each comment on a line is a request of its own. Further ones wait for a person, and then are not stored.
+REVIEWS_PER_HOUR, STORED_PER_HOUR = 40, 200
 _KINDS = {
     PullRequestState.MERGED: ActivityKind.PULL_REQUEST_MERGED,
     PullRequestState.CLOSED: ActivityKind.PULL_REQUEST_CLOSED,
@@ -98,7 +103,8 @@ def give_review(
     """Give a review to the conversation that has opened the pull request, which continues with it.
 
     The caller has checked that its author may give the agent work. ``digest`` is as in ``tell_end``. Gives whether a
-    message was stored: not for an agent that takes no work, or a task that is deleted or no longer the agent's.
+    message was stored: not for an agent that takes no work or may no longer use the repository, or a task that is deleted
+    or no longer the agent's. After ``REVIEWS_PER_HOUR`` a message starts no work by itself.
     """
     branch = find(repository, review.number)
     if branch is None or not _is_first(repository, digest):
@@ -114,7 +120,13 @@ def give_review(
         )
         return False
     # guard: review-of-work-that-was-taken-away
-    if current.deleted_at is not None or _was_taken_away(current):
+    if current.deleted_at is not None or _was_taken_away(current, repository):
+        return False
+    since = timezone.now() - timedelta(hours=1)
+    lately = current.triggers.filter(kind=REVIEW, created_at__gte=since).count()
+    # guard: reviews-stored-per-hour
+    if lately >= STORED_PER_HOUR:
+        logger.warning("too many reviews", extra={"conversation": str(current.pk)})
         return False
     author = f"{review.author} on the git server"
     message = events.MessageReceived(
@@ -122,7 +134,11 @@ def give_review(
         author_name=author,
         trigger=REVIEW,
     )
-    add_message(current, message, by=author, source=SOURCE, key=digest)
+    # guard: reviews-per-hour
+    held = lately >= REVIEWS_PER_HOUR
+    add_message(
+        current, message, by=author, held=held, source=SOURCE, key=f"{repository.pk}:{digest}"
+    )
     return True
 
 
@@ -164,8 +180,11 @@ def _is_first(repository: Repository, digest: str) -> bool:
     return is_new
 
 
-def _was_taken_away(current: Conversation) -> bool:
-    """Whether the task was the agent's by an assignment, and is no longer."""
+def _was_taken_away(current: Conversation, repository: Repository) -> bool:
+    """Whether the agent may no longer use the repository, or the task was the agent's by an assignment, and is not now."""
+    # guard: review-of-a-repository-that-was-taken-away
+    if not selectors.for_agent(current.agent).filter(pk=repository.pk).exists():
+        return True
     if current.task is None or current.trigger_type != "task_assigned":
         return False
     return not current.task.assignees.filter(agent=current.agent_id).exists()

@@ -118,12 +118,16 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     once, like every setting.
     """
 
-    def __init__(self, allowed: ServerAddresses, limits: httpx2.Limits) -> None:
+    def __init__(
+        self, allowed: ServerAddresses, limits: httpx2.Limits, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """``tls`` says which certificates count; without it those of the system."""
         self._allowed = allowed
         self._limits = limits
+        self._verify = tls or True
         self._proxies = proxies.of_environment()
         # Of the environment, a transport takes only SSL_CERT_FILE and SSL_CERT_DIR.
-        self._direct = httpx2.AsyncHTTPTransport(limits=limits)
+        self._direct = httpx2.AsyncHTTPTransport(verify=self._verify, limits=limits)
         self._direct._pool._network_backend = CheckedBackend(allowed)
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
 
@@ -141,7 +145,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             return await self._direct.handle_async_request(request)
         if proxy not in self._proxied:
             self._proxied[proxy] = httpx2.AsyncHTTPTransport(
-                limits=self._limits, proxy=httpx2.Proxy(proxy)
+                verify=self._verify, limits=self._limits, proxy=httpx2.Proxy(proxy)
             )
         try:
             return await self._proxied[proxy].handle_async_request(request)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
 
 from paca.common.text import to_storable
 from paca.engine.llm.address_check import AddressRefused
@@ -116,8 +119,9 @@ class ApiClient:
         if value is not None:
             headers["Content-Type"] = "application/json"
             content = json.dumps(value).encode()
-        transport = ModelTransport(GitServerAddresses(), httpx2.Limits(max_connections=1))
+        limits = httpx2.Limits(max_connections=1)
         try:
+            transport = ModelTransport(GitServerAddresses(), limits, _certificates())
             async with (
                 asyncio.timeout(self.seconds),
                 httpx2.AsyncClient(
@@ -136,6 +140,18 @@ class ApiClient:
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
             cause = to_storable(str(error) or type(error).__name__)[:MAX_SHOWN_CHARACTERS]
             raise GitServerUnreachable(f"{host} could not be reached: {cause}") from None
+
+
+def _certificates() -> ssl.SSLContext | None:
+    """Those of the system and of GIT_CA_FILE; None without that setting. Raises ``OSError`` if it cannot be read."""
+    if not settings.GIT_CA_FILE:
+        return None
+    import httpx2
+
+    context = httpx2.create_ssl_context()
+    # guard: certificates-of-the-operator-count
+    context.load_verify_locations(settings.GIT_CA_FILE)
+    return context
 
 
 async def _read(response: httpx2.Response, host: str) -> bytes:

@@ -19,7 +19,7 @@ from paca.projects.models import Project
 from paca.projects.signals import project_changed
 from paca.repositories.hosts.addresses import may_be_plain
 from paca.repositories.models import GitAuth, GitConnection
-from paca.repositories.models.addresses import is_below, origin_of
+from paca.repositories.models.addresses import is_below
 from paca.repositories.signing import check_private_key
 
 MAX_CONNECTIONS = 20
@@ -204,8 +204,9 @@ def _store_secret(
             else {}
         )
     if secret == UNCHANGED and before is not None:
-        same_place = "base_url" not in errors and origin_of(before.base_url) == origin_of(
-            connection.base_url
+        # Another path of a host may be another server, so the address may become narrower only.
+        same_place = "base_url" not in errors and is_below(
+            f"{connection.base_url}/", before.base_url
         )
         # guard: git-secret-stays-with-its-server
         if not before.encrypted_secret or not same_place or before.auth != connection.auth:

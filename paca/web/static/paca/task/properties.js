@@ -23,11 +23,28 @@ export function properties(host) {
     ${row("Start", date(page, "Start date", task.start_date, (value) => change({ start_date: value })))}
     ${row("Due", date(page, "Due date", task.due_date, (value) => change({ due_date: value })))}
     ${row("Parent", parent(host))}
-    ${row("Blocked by", blockers(host))}</dl></aside>`;
+    ${row("Blocked by", blockers(host))}
+    ${branches(host)}</dl></aside>`;
 }
 
 function row(label, value) {
   return html`<dt>${label}</dt><dd>${value}</dd>`;
+}
+
+/** The branches on which agents work for the task, each with its pull request if it has one. */
+function branches({ data: { runs } }) {
+  const found = new Map(runs.filter(({ branch }) => branch).map((run) => [`${run.branch} ${run.pr_url}`, run]));
+  if (!found.size) return nothing;
+  return row("Branch", [...found.values()].map(({ branch: name, pr_url: url }) => {
+    const shown = html`${icon("git-branch", "icon-s")}<bdi>${visible(name)}</bdi>`;
+    return isAddress(url)
+      ? html`<a class="badge badge-line branch" href=${url} target="_blank" rel="noopener noreferrer" title="Pull request of ${visible(name)}">${shown}</a>`
+      : html`<span class="badge badge-line branch" title="Branch ${visible(name)}">${shown}</span>`;
+  }));
+}
+
+function isAddress(url) {
+  return /^https?:\/\//.test(url ?? "");
 }
 
 function parent(host) {
