@@ -20,7 +20,6 @@ from paca.conversations.services import memory_notes
 from paca.engine.helpers.requests import HelpersRequested
 from paca.engine.llm import base
 from paca.engine.llm.secret_masking import MaskingLLM
-from paca.engine.tools.pull_requests import CreatePullRequest
 from paca.engine.turn import LogEntry
 from paca.projects.tools import access
 from paca.projects.tools.base import Act, Caller
@@ -179,7 +178,7 @@ class Conversation(EngineWorld):
             memory=self.access,
             chosen=world.agent.tools,
             helpers=world.agent.limit_helpers,
-            of_servers=(*self.server.tools(), CreatePullRequest(host)),
+            of_servers=self.server.tools(),
             linked=host,
         )
 
