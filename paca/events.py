@@ -157,11 +157,13 @@ class ConversationInterrupted(Event):
 class ConversationArchived(Event):
     """A person moved the conversation to the archive, or with ``archived=False`` back from it.
 
-    ``agent.conversation.queued`` brings it back too: a message to the agent, or Continue.
+    ``agent.conversation.queued`` brings it back too: a message to the agent, or Continue. ``files_go``: its sandbox is
+    ephemeral, so its files are removed unless it is brought back in time.
     """
 
     archived: bool = True
     by: str = ""
+    files_go: bool = False
 
 
 @event("agent.flags.changed")

@@ -189,7 +189,8 @@ def todo_column(event: events.TodoChanged) -> dict[str, Any] | None:
 def _changes_of_lists(event: Event, now: datetime) -> dict[str, Any]:
     """Where lists show the conversation."""
     if isinstance(event, events.ConversationArchived):
-        return {"archived_at": datetime_parameter(now) if event.archived else None}
+        at = datetime_parameter(now) if event.archived else None
+        return {"archived_at": at, "files_go": event.files_go}
     return {"last_activity_at": datetime_parameter(now)}
 
 

@@ -31,6 +31,7 @@ def _archived(after_seconds: float) -> QuerySet[Conversation]:
     """Conversations in the archive for that long whose agent has an ephemeral sandbox, and that have files."""
     rows = Conversation.objects.filter(
         archived_at__lt=timezone.now() - timedelta(seconds=after_seconds),
+        files_go=True,
         agent__sandbox_life=Agent.SandboxLife.EPHEMERAL,
         status__in=ENDED_STATUSES,
         deleted_at=None,

@@ -58,6 +58,27 @@ def test_files_of_a_persistent_sandbox_stay(chat: Chat) -> None:
     assert (remove(), state(conversation)) == (0, SandboxState.ENDED)
 
 
+def test_files_of_a_conversation_stay_that_was_archived_without_that_notice(chat: Chat) -> None:
+    conversation = archived(chat, seconds_ago=2 * HOUR)
+    Conversation.objects.update(files_go=None)  # as an earlier version has archived it
+    assert (remove(), state(conversation)) == (0, SandboxState.ENDED)
+
+
+def test_files_stay_if_the_sandbox_was_persistent_when_it_was_archived(chat: Chat) -> None:
+    agents.configure(chat.world.agent, by=chat.world.owner, sandbox_life="persistent")
+    conversation = archived(chat, seconds_ago=2 * HOUR)
+    agents.configure(chat.world.agent, by=chat.world.owner, sandbox_life="ephemeral")
+    assert (remove(), state(conversation)) == (0, SandboxState.ENDED)
+
+
+def test_people_read_how_long_the_archive_keeps_files(chat: Chat) -> None:
+    conversation = archived(chat, seconds_ago=0)
+    url = chat.url(conversation.pk, "workspace/")
+    assert chat.api.get(url).json()["archive_keeps_seconds"] == HOUR
+    agents.configure(chat.world.agent, by=chat.world.owner, sandbox_life="persistent")
+    assert chat.api.get(url).json()["archive_keeps_seconds"] is None
+
+
 def test_conversation_that_is_taken_back_keeps_its_files(chat: Chat) -> None:
     conversation = archived(chat, seconds_ago=2 * HOUR)
     messages.archive(conversation, archived=False, by=chat.world.owner)

@@ -4,8 +4,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from rest_framework import serializers
 
+from paca.agents.models import Agent
 from paca.common.api.pagination import NewestFirstPagination
 from paca.conversations.models import (
     ChatSession,
@@ -280,9 +282,23 @@ class ConversationWorkspaceSerializer(serializers.Serializer[Sandbox]):
     )
     limit_bytes = serializers.IntegerField(source="workspace_limit_bytes", allow_null=True)
     last_used_at = OffsetDateTimeField(allow_null=True)
+    archive_keeps_seconds = serializers.SerializerMethodField(
+        help_text="How long the files are kept once the conversation is archived. Null: until somebody deletes them."
+    )
+
+    def get_archive_keeps_seconds(self, sandbox: Sandbox) -> float | None:
+        """The seconds; None if its sandbox is persistent."""
+        ephemeral = sandbox.conversation.agent.sandbox_life == Agent.SandboxLife.EPHEMERAL
+        return settings.SANDBOX_ARCHIVED_SECONDS if ephemeral else None
 
 
-NO_WORKSPACE = {"exists": False, "bytes": None, "limit_bytes": None, "last_used_at": None}
+NO_WORKSPACE = {
+    "exists": False,
+    "bytes": None,
+    "limit_bytes": None,
+    "last_used_at": None,
+    "archive_keeps_seconds": None,
+}
 
 
 class FrameSerializer(serializers.Serializer[Any]):

@@ -227,6 +227,8 @@ class Conversation(BaseModel):
     finished_at = models.DateTimeField(null=True)
     # Since when lists leave it out.
     archived_at = models.DateTimeField(null=True)
+    # Whether its files are removed from the archive. Null is no: it was archived before this was said to people.
+    files_go = models.BooleanField(null=True, editable=False)
     deleted_at = models.DateTimeField(null=True)
 
     objects = ConversationQuerySet.as_manager()

@@ -280,7 +280,11 @@ def archive(conversation: Conversation, *, archived: bool, by: Member) -> None:
         return
     if archived and is_busy(current):
         raise ConversationRunning
-    store.append(current.id, events.ConversationArchived(archived=archived, by=by.name))
+    # Stored now, so that no conversation loses files by a later change of its agent or of Paca.
+    files_go = archived and current.agent.sandbox_life == Agent.SandboxLife.EPHEMERAL
+    store.append(
+        current.id, events.ConversationArchived(archived=archived, by=by.name, files_go=files_go)
+    )
 
 
 def check_text(text: str, *, field: str = "text") -> None:

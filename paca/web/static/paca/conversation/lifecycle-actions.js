@@ -43,6 +43,12 @@ export function lifecycleActions(view) {
     /** Move the conversation to the archive, or back. */
     async archive() {
       const archived = !view.run.archived;
+      if (archived) await view.acts.measureFiles();
+      const kept = archived ? view.workspace?.archive_keeps_seconds : null;
+      if (kept !== null && kept !== undefined && !await ask({
+        title: "Archive this conversation?", yes: "Archive",
+        text: `The files in its sandbox are removed for good after ${Math.round(kept / 60)} minutes, unless it is brought back before. Its messages stay.`,
+      })) return;
       if (await view.reportErrors(() => view.connection.archive(archived))) view.announcer.say(archived ? "Archived" : "Back from the archive");
     },
 
