@@ -93,8 +93,8 @@ def link_repository(page: Page, project: str, forge: Forge) -> str:
     """Add the connection, link the repository, try it, and make a webhook's secret; gives that."""
     page.goto(f"{project}repositories/")
     page.locator("summary", has_text="Add a connection").click()
-    page.locator("#new-name").fill("Our Gitea")
-    page.locator("#new-kind").select_option("gitea")
+    page.locator("#connection-new-name").fill("Our Gitea")
+    page.locator("#connection-new-kind").select_option("gitea")
     page.get_by_label("Address of the server").fill(forge.address)
     page.get_by_label("Token, password or private key").fill(TOKEN)
     page.get_by_role("button", name="Add it").click()
