@@ -26,7 +26,7 @@ from tests.browser.test_teammates import (
     sign_in,
 )
 from tests.support import docker_backend, valkey_server
-from tests.support.forge import HEADER, Forge
+from tests.support.forge import Forge
 from tests.support.git_host_server import TOKEN
 from tests.support.git_server import git
 from tests.support.model_script import Scripted, calls, says
@@ -36,8 +36,7 @@ from tests.support.split_deployment import ApiClient, SplitDeployment
 
 __all__ = ["browsers", "model", "patience"]
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
-SECRETS = (TOKEN.encode(), HEADER.split()[1].encode())
-COMMIT = "cd shop && git checkout -q -B {branch} && echo '{text}' > totals.py && git commit -qam '{text}' && git rev-parse HEAD"
+COMMIT = "cd shop && git checkout -q -B {branch} && echo '{text}' > totals.py && git commit -qam '{text}' && echo commit=$(git rev-parse HEAD)"
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ class Work:
 
 
 def push(body: dict[str, Any]) -> Scripted:
-    commit = re.findall(r"\b[0-9a-f]{40}\b", json.dumps(body["messages"][-1]))[-1]
+    commit = re.findall(r"commit=([0-9a-f]{40})", json.dumps(body["messages"][-1]))[-1]
     return calls(push_branch={"repository": "shop", "branch": "totals", "commit": commit})
 
 
@@ -118,7 +117,7 @@ def link_repository(page: Page, project: str, forge: Forge) -> str:
 def approve(page: Page, tool: str) -> None:
     ask = page.locator("paca-ask").filter(has_text=tool)
     expect(ask).to_be_visible()
-    ask.get_by_role("button", name="Approve", exact=True).click()
+    ask.get_by_role("button", name=re.compile("^Approve( A)?$")).click()
 
 
 def test_agent_clones_works_opens_a_pull_request_and_follows_its_review(
@@ -172,7 +171,7 @@ def test_agent_clones_works_opens_a_pull_request_and_follows_its_review(
     assert len(forge.api.pulls) == 1
     assert not work.steps
     assert model.violations == []
-    expect_no_token(client, deployment, project, model)
+    expect_no_token(forge.secrets, places(client, deployment, project, model))
 
 
 def conversation_of(page: Page, client: ApiClient, project: str) -> str:
@@ -184,18 +183,11 @@ def conversation_of(page: Page, client: ApiClient, project: str) -> str:
     return str(found[0]["id"])
 
 
-def expect_no_token(
-    client: ApiClient, deployment: SplitDeployment, project: str, model: ModelServer
-) -> None:
+def expect_no_token(secrets: set[bytes], places: Iterator[tuple[str, bytes]]) -> None:
     """Look for the token in the sandbox, the database, the logs and the requests to the model."""
-    found = [name for name, data in places(client, deployment, project, model) if leaks(data)]
-    assert found == []
-    control = b"a place where it is: " + SECRETS[0]
-    assert leaks(control)
-
-
-def leaks(data: bytes) -> bool:
-    return any(secret in data for secret in SECRETS)
+    looked = [*places, ("control", b"a place where it is: " + min(secrets))]
+    assert len(secrets) > 1
+    assert [name for name, data in looked if any(each in data for each in secrets)] == ["control"]
 
 
 def places(

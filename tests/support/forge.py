@@ -15,17 +15,27 @@ from tests.support.git_host_server import TOKEN, GitHostServer
 from tests.support.git_server import GitServer, _Handler
 from tests.support.json_server import Asked
 
-HEADER = "Basic " + base64.b64encode(f"paca:{TOKEN}".encode()).decode()
+
+def is_signed_in(authorization: str) -> bool:
+    """Whether it is the token as a password; Gitea takes any name with it."""
+    scheme, _, value = authorization.partition(" ")
+    return scheme == "Basic" and base64.b64decode(value).decode().partition(":")[2] == TOKEN
 
 
 class Forge(GitServer):
     """``with Forge(folder) as forge:`` with the repository ``team/shop``, whose clones and pushes need the token."""
 
     def __init__(self, root: Path) -> None:
-        super().__init__(root, header=HEADER)
+        super().__init__(root, header="")
         self.api = _Api(self)
         self._http.RequestHandlerClass = type("Handler", (_ForgeHandler,), {"git_server": self})
         self.create("team/shop", {"README.md": b"# Shop\n", "totals.py": b"TOTAL = 1\n"})
+
+    @property
+    def secrets(self) -> set[bytes]:
+        """The token, and what has carried it."""
+        carried = {headers.get("authorization", "") for _, _, headers in self.requests}
+        return {TOKEN.encode(), *(each.split()[1].encode() for each in carried if " " in each)}
 
     def ask(self, hook: str, secret: str, *, event: str, **facts: Any) -> int:
         """Send a webhook about the newest pull request to Paca; gives the status of its answer."""
@@ -78,7 +88,11 @@ class _ForgeHandler(_Handler):
 
     def _serve(self) -> None:
         if not self.path.startswith("/api/"):
-            super()._serve()
+            if is_signed_in(self.headers.get("authorization", "")):
+                super()._serve()
+            else:
+                self.close_connection = True
+                self._answer(401, [("WWW-Authenticate", 'Basic realm="Gitea"')])
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(headers.get("content-length", 0))).decode()
