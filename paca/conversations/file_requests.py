@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -26,14 +28,32 @@ STREAM_SECONDS = 1800.0
 OPEN = (FileRequestState.TAKEN, FileRequestState.STREAMING)
 
 
-def take(worker: str, *, ops: tuple[str, ...], at_most: int) -> list[FileRequest]:
-    """Take the oldest requests of these kinds. Each goes to one worker."""
-    found = []
-    for request in _waiting().filter(op__in=ops).order_by("created_at", "pk")[:at_most]:
+def take(
+    worker: str,
+    *,
+    ops: tuple[str, ...],
+    at_most: int,
+    each: int | None = None,
+    busy: Iterable[UUID] = (),
+) -> list[FileRequest]:
+    """Take the oldest requests of these kinds. Each goes to one worker.
+
+    ``busy`` are the conversations of those that this worker answers now. With them a conversation has no more than
+    ``each``: a sandbox that does not answer takes no place from the others.
+    """
+    found: list[FileRequest] = []
+    taken = Counter(busy)
+    for request in _waiting().filter(op__in=ops).order_by("created_at", "pk"):
+        if len(found) >= at_most:
+            break
+        # guard: one-conversation-takes-not-all-places
+        if each is not None and taken[request.conversation_id] >= each:
+            continue
         mine = FileRequest.objects.filter(pk=request.pk, state=FileRequestState.WAITING)
         # guard: one-worker-answers-a-file-request
         if mine.update(state=FileRequestState.TAKEN, worker=worker):
             found.append(request)
+            taken[request.conversation_id] += 1
     return found
 
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from paca.bus import get_bus
 from paca.bus.base import ConversationSignal, Hint, HintsLost, Signal
@@ -38,6 +39,7 @@ SWEEP_SECONDS = 60.0
 SHORT = ("list", "show", "changes", "diff", "upload")
 LONG = ("download", "archive")
 SHORT_PLACES, LONG_PLACES = 4, 2
+PLACES_OF_CONVERSATION = {SHORT: 2, LONG: 1}
 SHORT_SECONDS, LONG_SECONDS = 40.0, 1700.0
 EPOCH = 1  # each worker has sessions of its own, so none supersedes another
 BUSY = "The sandbox does not answer: a command may take all its time. Try again."
@@ -54,6 +56,7 @@ class FileServer:
         self._due = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._free = {SHORT: list(range(SHORT_PLACES)), LONG: list(range(10, 10 + LONG_PLACES))}
+        self._conversations: dict[tuple[str, ...], list[UUID]] = {SHORT: [], LONG: []}
         self._swept_at = 0.0
 
     async def serve(self, draining: asyncio.Event) -> None:
@@ -88,17 +91,27 @@ class FileServer:
             if not free:
                 continue
             taken = await self._database.call(
-                file_requests.take, self._worker_id, ops=ops, at_most=len(free)
+                file_requests.take,
+                self._worker_id,
+                ops=ops,
+                at_most=len(free),
+                each=PLACES_OF_CONVERSATION[ops],
+                busy=list(self._conversations[ops]),
             )
             for request in taken:
                 place = free.pop()
+                self._conversations[ops].append(request.conversation_id)
                 task = asyncio.create_task(self._carry_out(request, place))
                 self._tasks.add(task)
-                task.add_done_callback(functools.partial(self._ended, place, free))
+                ended = functools.partial(self._ended, place, ops, request.conversation_id)
+                task.add_done_callback(ended)
 
-    def _ended(self, place: int, free: list[int], task: asyncio.Task[None]) -> None:
+    def _ended(
+        self, place: int, ops: tuple[str, ...], conversation_id: UUID, task: asyncio.Task[None]
+    ) -> None:
         self._tasks.discard(task)
-        free.append(place)
+        self._free[ops].append(place)
+        self._conversations[ops].remove(conversation_id)
         self._due.set()
 
     async def _carry_out(self, request: FileRequest, place: int) -> None:

@@ -59,6 +59,19 @@ def test_request_is_taken_by_one_worker(conversation, monkeypatch):
     assert file_requests.take("two", ops=("list",), at_most=4) == []
 
 
+def test_one_conversation_does_not_take_all_places_of_a_worker(chat, conversation):
+    other = chat.row(chat.start("Hello")["conversation"])
+    Sandbox.objects.create(
+        conversation=other, backend="docker", state="ended", last_used_at=timezone.now()
+    )
+    asked = [files.begin(conversation, "list", {"path": "."}) for _ in range(3)]
+    last = files.begin(other, "list", {"path": "."})
+    rest = {"ops": ("list",), "at_most": 4, "each": 2}
+    assert file_requests.take("w", **rest, busy=[conversation.pk]) == [asked[0], last]
+    assert file_requests.take("w", **rest, busy=[conversation.pk] * 2) == []
+    assert file_requests.take("w", **rest) == asked[1:]
+
+
 def test_request_that_no_worker_takes_ends_with_the_next_step(conversation, monkeypatch):
     clock = FakeClock()
     monkeypatch.setattr(files, "clock", clock)

@@ -2207,6 +2207,11 @@ MUTANTS = (
         (f"{FILE_REQUESTS}::test_fork_whose_files_are_not_copied_yet_takes_no_upload",),
     ),
     Mutant(
+        "one-conversation-takes-not-all-places",
+        never,
+        (f"{FILE_REQUESTS}::test_one_conversation_does_not_take_all_places_of_a_worker",),
+    ),
+    Mutant(
         "file-requests-are-bounded",
         never,
         (f"{FILE_REQUESTS}::test_requests_of_a_conversation_are_bounded",),
