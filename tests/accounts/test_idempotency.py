@@ -34,6 +34,13 @@ WITHOUT_KEY = {
     "POST /api/v1/projects/{project}/agents/{agent_id}/mcp-servers/{server_id}/tools/",
     "POST /api/v1/projects/{project}/agents/{agent_id}/mcp-servers/{server_id}/sign-in/",
     "POST /api/v1/projects/{project}/agents/{agent_id}/mcp-servers/{server_id}/test/",
+    "POST /api/v1/projects/{project}/repositories/{repository_id}/test/",
+    # A secret that is shown once: the answer is kept nowhere, and the next one takes its place.
+    "POST /api/v1/projects/{project}/repositories/{repository_id}/webhook-secret/",
+    # A variable takes the place of that of the same name, a file that of the same bytes: twice is once.
+    "POST /api/v1/projects/{project}/variables/",
+    "POST /api/v1/projects/{project}/agents/{agent_id}/variables/",
+    "POST /api/v1/projects/{project}/conversations/{conversation_id}/files/",
 }
 
 
