@@ -2349,6 +2349,21 @@ MUTANTS = (
         (f"{BROKER_PUSHES}::test_first_branch_of_an_empty_repository_is_its_default",),
     ),
     Mutant(
+        "broker-no-push-options",
+        never,
+        (f"{BROKER_PUSHES}::test_options_of_a_push_are_not_passed_on",),
+    ),
+    Mutant(
+        "broker-probe-of-a-push-needs-a-grant",
+        never,
+        (f"{BROKER_PUSHES}::test_probe_of_a_push_needs_a_grant_and_carries_nothing",),
+    ),
+    Mutant(
+        "broker-push-ends-with-its-grant",
+        never,
+        (f"{BROKER_PUSHES}::test_body_of_a_push_ends_with_its_grant",),
+    ),
+    Mutant(
         "broker-push-needs-a-grant",
         never,
         (f"{BROKER_PUSHES}::test_push_beyond_the_grant_is_refused_in_words",),

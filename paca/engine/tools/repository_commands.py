@@ -70,7 +70,7 @@ PUSH_OPTIONS = (
         "-c",
         "push.gpgSign=false",
     ),
-    *("-c", "push.followTags=false", "-c", "credential.helper="),
+    *("-c", "push.followTags=false", "-c", "push.pushOption=", "-c", "credential.helper="),
 )
 NO_GATE = (
     "The sandbox cannot reach repositories: it was started before one was linked. It can when it starts the next"

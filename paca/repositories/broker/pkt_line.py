@@ -89,7 +89,7 @@ async def read_commands(read: ReadExactly) -> CommandList:
         if not commands and SHALLOW.match(text.removesuffix(b"\n")):
             continue  # where the clone ends
         body, separator, rest = text.removesuffix(b"\n").partition(b"\0")
-        if separator and commands:
+        if (separator and commands) or b"\0" in rest:
             raise ProtocolProblem("A line of the push is not valid.")
         if not commands:
             capabilities = frozenset(rest.decode("ascii", "replace").split())

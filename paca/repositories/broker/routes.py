@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
-from paca.repositories.broker.pkt_line import CommandList
+from paca.repositories.broker.pkt_line import Command, CommandList
 
 HOST = "repositories.paca"
 DEFAULT_PORTS = {"https": 443, "http": 80}
@@ -79,12 +79,24 @@ def push_problem(found: CommandList, grants: list[Grant], route: Route, head: st
     # guard: broker-no-branch-is-deleted
     if command.is_deletion:
         return "Branches are not deleted from here. Ask a person to do it on the server."
+    # Servers take orders by options: Gitea makes a repository public, GitLab merges.
+    # guard: broker-no-push-options
+    if any(each.startswith("push-") for each in found.capabilities):
+        return f"Options of a push are not passed on. Remove push.pushOption. {HOW_TO_PUSH}"
+    return _problem_of_ref(command.ref, route, head) or _problem_of_grants(command, grants)
+
+
+def _problem_of_ref(ref: str, route: Route, head: str) -> str:
     # guard: broker-only-branches
-    if not command.ref.startswith("refs/heads/"):
-        return f"Only branches are pushed from here, and {_shown(command.ref)} is none."
+    if not ref.startswith("refs/heads/"):
+        return f"Only branches are pushed from here, and {_shown(ref)} is none."
     # guard: broker-default-branch
-    if not route.allow_default_branch and command.ref in _defaults(route, head):
-        return f"{_shown(command.ref)} is the default branch. Push another branch and open a pull request."
+    if not route.allow_default_branch and _is_default(ref, route, head):
+        return f"{_shown(ref)} is the default branch. Push another branch and open a pull request."
+    return ""
+
+
+def _problem_of_grants(command: Command, grants: list[Grant]) -> str:
     same_ref = [grant for grant in grants if grant.ref == command.ref]
     # guard: broker-push-needs-a-grant
     if not same_ref:
@@ -96,6 +108,17 @@ def push_problem(found: CommandList, grants: list[Grant], route: Route, head: st
     if not any(grant.new == command.new and grant.old == command.old for grant in same_ref):
         return "The branch has changed on the server meanwhile. Fetch it, merge, and push again."
     return ""
+
+
+def is_granted(found: CommandList, grants: list[Grant]) -> bool:
+    """Whether the only command of a push is still allowed by one of the grants."""
+    wanted = [(each.ref, each.old, each.new) for each in found.commands]
+    return len(wanted) == 1 and wanted[0] in {(each.ref, each.old, each.new) for each in grants}
+
+
+def _is_default(ref: str, route: Route, head: str) -> bool:
+    """Whether a push to this ref changes the default branch: some servers take Main and main for one file."""
+    return ref.casefold() in {each.casefold() for each in _defaults(route, head)}
 
 
 def _defaults(route: Route, head: str) -> set[str]:

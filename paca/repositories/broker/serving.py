@@ -12,13 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from paca.repositories.broker import host_git, pkt_line, upstream
+from paca.repositories.broker import host_git, pkt_line, replies, upstream
 from paca.repositories.broker.bodies import PIECE_BYTES, Body, BrokenBody, Pieces, chunk
 from paca.repositories.broker.host_git import GitFailed
 from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.pkt_line import CommandList, ProtocolProblem
-from paca.repositories.broker.routes import HOST, HOW_TO_PUSH, Grant, Route, push_problem
-from paca.repositories.broker.upstream import Answer, Question, ServerProblem
+from paca.repositories.broker.routes import (
+    HOST,
+    HOW_TO_PUSH,
+    Grant,
+    Route,
+    is_granted,
+    push_problem,
+)
+from paca.repositories.broker.upstream import Question, ServerProblem
 from paca.sandbox.egress import request_head
 from paca.sandbox.egress.request_head import MalformedRequest, Request
 
@@ -111,11 +118,11 @@ class Broker:
             found = _read(conversation_id, request_head.parse(head), reader)
             await self._answer(found, writer)
         except MalformedRequest:
-            await _refuse(writer, 400, "The request is not valid.")
+            await replies.refuse(writer, 400, "The request is not valid.")
         except (Refused, ServerProblem, GitFailed, ProtocolProblem) as error:
             if found is not None:
                 await _drain(found, writer)
-            await _refuse(writer, 403, str(error))
+            await replies.refuse(writer, 403, str(error))
 
     async def _answer(self, found: GitRequest, writer: asyncio.StreamWriter) -> None:
         route = await self._ask_route(found.conversation_id, found.repository_id)
@@ -126,16 +133,17 @@ class Broker:
         if found.advertises:
             if len(self._sources) > MAX_SOURCES:
                 self._sources.clear()
-            self._sources[key] = self._mirrors.is_ready(route)
-        path = (
-            await self._mirror(route, update=found.advertises) if self._sources.get(key) else None
-        )
+            # Until the server has agreed again: another request may come meanwhile.
+            self._sources.pop(key, None)
+        wanted = self._mirrors.is_ready(route) if found.advertises else key in self._sources
+        path = await self._mirror(route, update=found.advertises) if wanted else None
         if path is None:
             self._sources.pop(key, None)
             await self._pass_on(found, route, writer, _fetch_body(found, writer))
             if not found.advertises:
                 self._mirrors.fill_later(route)
         else:
+            self._sources[key] = True
             await self._serve_mirror(found, route, path, writer)
 
     async def _mirror(self, route: Route, *, update: bool) -> Path | None:
@@ -171,7 +179,7 @@ class Broker:
         try:
             if problem := upstream.answer_problem(route, answer, found.answer_type):
                 raise Refused(problem)
-            writer.write(_answer_head(answer))
+            writer.write(replies.answer_head(answer))
             async for piece in answer.body.pieces():
                 writer.write(chunk(piece))
                 await writer.drain()
@@ -197,10 +205,9 @@ class Broker:
     # --- pushes -------------------------------------------------------------------------------
 
     async def _push(self, found: GitRequest, route: Route, writer: asyncio.StreamWriter) -> None:
-        grants = self._list_grants(found.conversation_id, found.repository_id)
         if found.advertises:
             # guard: broker-advertisement-of-a-push-needs-a-grant
-            if not grants:
+            if not self._grants_of(found):
                 raise Refused(NO_PUSH)
             await self._pass_on(found, route, writer, None)
             return
@@ -210,14 +217,41 @@ class Broker:
         pieces = Pieces(found.body)
         commands = await pkt_line.read_commands(pieces.read_exactly)
         if not commands.commands:  # git asks first whether it may, with an empty list
-            await self._pass_on(found, route, writer, _one(commands.data, pieces))
+            await self._pass_on_probe(found, route, writer, pieces)
             return
-        problem = push_problem(commands, grants, route, await self._head_of(route))
+        head = await self._head_of(route)
+        # Only now: the client takes as long as it likes for its list, and a grant may have ended meanwhile.
+        problem = push_problem(commands, self._grants_of(found), route, head)
         if problem:
-            await _refuse_push(commands, problem, pieces, writer)
+            await replies.refuse_push(commands, problem, pieces, writer)
             return
         logger.info("push passed on", extra={"conversation": str(found.conversation_id)})
-        await self._pass_on(found, route, writer, _one(commands.data, pieces))
+        body = self._while_granted(found, commands, _one(commands.data, pieces))
+        await self._pass_on(found, route, writer, body)
+
+    def _grants_of(self, found: GitRequest) -> list[Grant]:
+        return self._list_grants(found.conversation_id, found.repository_id)
+
+    async def _pass_on_probe(
+        self, found: GitRequest, route: Route, writer: asyncio.StreamWriter, pieces: Pieces
+    ) -> None:
+        """Let the server say whether git may push at all. Raises ``Refused`` if more follows than the empty list."""
+        # guard: broker-probe-of-a-push-needs-a-grant
+        if not self._grants_of(found):
+            raise Refused(NO_PUSH)
+        async for _ in pieces.rest():
+            raise Refused("More follows the empty list of what to push. Push with git itself.")
+        await self._pass_on(found, route, writer, _only(pkt_line.FLUSH))
+
+    async def _while_granted(
+        self, found: GitRequest, commands: CommandList, pieces: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        """The body of a push. Raises ``BrokenBody`` once its grant has ended: the server does nothing without the rest."""
+        async for piece in pieces:
+            # guard: broker-push-ends-with-its-grant
+            if not is_granted(commands, self._grants_of(found)):
+                raise BrokenBody("the grant has ended")
+            yield piece
 
     async def _head_of(self, route: Route) -> str:
         """The default branch as the server has it now: somebody may have changed it since it was stored.
@@ -279,6 +313,10 @@ async def _limited(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield piece
 
 
+async def _only(piece: bytes) -> AsyncIterator[bytes]:
+    yield piece
+
+
 async def _one(begin: bytes, pieces: Pieces) -> AsyncIterator[bytes]:
     yield begin
     async for piece in pieces.rest():
@@ -296,7 +334,7 @@ async def _talk(
     feeding = asyncio.create_task(_feed(process.stdin, body, found))
     silencing = asyncio.create_task(process.stderr.read())
     try:
-        writer.write(_success_head(found.answer_type))
+        writer.write(replies.success_head(found.answer_type))
         if found.advertises and found.protocol != "version=2":
             writer.write(chunk(pkt_line.line(f"# service={found.service}\n".encode()) + b"0000"))
         while piece := await process.stdout.read(PIECE_BYTES):
@@ -337,46 +375,6 @@ async def _unzipped(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
                 piece = reader.unconsumed_tail
     except zlib.error:
         raise BrokenBody("not compressed as its head says") from None
-
-
-def _success_head(kind: str) -> bytes:
-    return (
-        f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nCache-Control: no-cache\r\n"
-        "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-    ).encode("ascii")
-
-
-def _answer_head(answer: Answer) -> bytes:
-    lines = ["HTTP/1.1 200 OK"]
-    for name in upstream.PASSED_ON:
-        value = answer.header(name)
-        if value is not None and value.isascii() and value.isprintable():
-            lines.append(f"{name}: {value}")
-    lines += ["Transfer-Encoding: chunked", "Connection: close"]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
-
-
-async def _refuse(writer: asyncio.StreamWriter, status: int, words: str) -> None:
-    """Answer in plain text, which git shows as the words of the server."""
-    body = words.encode("utf-8", "replace") + b"\n"
-    writer.write(
-        b"HTTP/1.1 %d Refused\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n"
-        b"Connection: close\r\n\r\n%b" % (status, len(body), body)
-    )
-    with suppress(OSError):
-        await writer.drain()
-
-
-async def _refuse_push(
-    commands: CommandList, problem: str, pieces: Pieces, writer: asyncio.StreamWriter
-) -> None:
-    """Refuse in git's own words, once the client has sent all: it reads no answer before."""
-    async for _ in pieces.rest():
-        pass
-    words = f"Paca refused this push. {problem}"
-    writer.write(_success_head(f"application/x-{PUSH}-result"))
-    writer.write(chunk(pkt_line.refusal_report(commands, "refused by Paca", words)) + chunk(b""))
-    await writer.drain()
 
 
 async def _drain(found: GitRequest, writer: asyncio.StreamWriter) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from paca.repositories.broker import serving
 from paca.repositories.broker.bodies import BrokenBody
+from paca.repositories.broker.routes import Route
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.git_server import HEADER, TOKEN, GitServer
 
@@ -75,6 +76,30 @@ async def test_revoked_credential_closes_the_mirror(world: BrokerWorld) -> None:
     code, output = await world.git("clone", world.url, "c")
     assert code != 0
     assert "refuses the credentials of app" in output
+
+
+async def test_mirror_is_closed_while_the_server_is_asked(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.with_mirror()
+    await world.mirrors.fill(world.route)
+    world.route = replace(world.route, header="Basic b3RoZXI=")
+    asked, go_on, update = asyncio.Event(), asyncio.Event(), world.mirrors.update
+
+    async def slow_update(route: Route) -> Path:
+        asked.set()
+        await go_on.wait()
+        return await update(route)
+
+    monkeypatch.setattr(world.mirrors, "update", slow_update)
+    first = f"GET {world.url}info/refs?service=git-upload-pack HTTP/1.1\r\nHost: repositories.paca\r\n\r\n"
+    advertising = asyncio.create_task(world.ask(first.encode()))
+    await asked.wait()
+    answer = await world.ask(post(world, f"Content-Length: {len(LS_REFS)}", LS_REFS))
+    go_on.set()
+    await advertising
+    assert b"refs/heads/main" not in answer
+    assert b"refuses the credentials" in answer
 
 
 async def test_redirect_to_another_host_gets_no_credential(

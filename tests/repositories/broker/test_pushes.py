@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
+from paca.engine.tools.repository_commands import PUSH_OPTIONS
 from paca.repositories.broker import pkt_line
+from paca.repositories.broker.bodies import BrokenBody
 from paca.repositories.broker.pkt_line import Command, CommandList, ProtocolProblem
 from paca.repositories.broker.routes import Grant, push_problem
+from paca.repositories.broker.serving import GitRequest
 from tests.repositories.broker.world import ZEROS, BrokerWorld
+from tests.support.git_server import git
 
 pytestmark = pytest.mark.anyio
 A, B = "a" * 40, "b" * 40
@@ -110,6 +115,90 @@ async def test_default_branch_is_pushed_where_that_is_allowed(world: BrokerWorld
     code, output = await push(world, clone, f"{commit}:refs/heads/main")
     assert code == 0, output
     assert world.server.refs("app")["refs/heads/main"] == commit
+
+
+@pytest.mark.parametrize("capability", ["push-options", "push-options=", "push-cert=nonce"])
+def test_options_of_a_push_are_not_passed_on(world: BrokerWorld, capability: str) -> None:
+    grant = Grant(world.conversation, world.repository, "refs/heads/work", ZEROS, A)
+    commands = (Command(ZEROS, A, "refs/heads/work"),)
+    assert not push_problem(listed(*commands), [grant], world.route, "refs/heads/main")
+    with_option = CommandList(b"", commands, frozenset({"report-status", capability}))
+    problem = push_problem(with_option, [grant], world.route, "refs/heads/main")
+    assert "Options of a push are not passed on" in problem
+
+
+async def test_option_in_the_configuration_of_a_clone_does_not_reach_the_server(
+    world: BrokerWorld,
+) -> None:
+    bare = world.server.root / "app.git"
+    git("-C", str(bare), "config", "receive.advertisePushOptions", "true")
+    clone = await world.clone()
+    commit = await world.commit(clone)
+    await world.git("config", "push.pushOption", "repo.private=false", cwd=clone)
+    world.grant("work", commit)
+    refspec = f"{commit}:refs/heads/work"
+    code, output = await push(world, clone, refspec)
+    assert code != 0
+    assert "Options of a push are not passed on" in output
+    code, output = await world.git(*PUSH_OPTIONS, "push", "origin", refspec, cwd=clone)
+    assert code == 0, output
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/Main", "refs/heads/MAIN"])
+def test_default_branch_in_other_letters_is_the_default_branch(
+    world: BrokerWorld, ref: str
+) -> None:
+    grant = Grant(world.conversation, world.repository, ref, ZEROS, A)
+    found = listed(Command(ZEROS, A, ref))
+    assert "default branch" in push_problem(found, [grant], world.route, "refs/heads/main")
+
+
+def pushing(world: BrokerWorld, length: int) -> bytes:
+    return (
+        f"POST {world.url}git-receive-pack HTTP/1.1\r\nHost: repositories.paca\r\n"
+        f"Content-Type: application/x-git-receive-pack-request\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+async def test_probe_of_a_push_needs_a_grant_and_carries_nothing(world: BrokerWorld) -> None:
+    answer = await world.ask(pushing(world, 4), b"0000")
+    assert b"Nothing allows a push now" in answer
+    assert not world.server.requests
+    world.grant("work", A)
+    hidden = b"0000" + pkt_line.line(f"{ZEROS} {A} refs/heads/main\0".encode()) + b"0000"
+    assert b"More follows" in await world.ask(pushing(world, len(hidden)), hidden)
+    assert not world.server.requests
+    assert (await world.ask(pushing(world, 4), b"0000")).startswith(b"HTTP/1.1 200")
+
+
+async def test_list_that_is_sent_after_the_grant_has_ended_is_refused(world: BrokerWorld) -> None:
+    world.grant("work", A)
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(world.proxy.rpartition(":")[2]))
+    commands = pkt_line.line(f"{ZEROS} {A} refs/heads/work\0 report-status".encode()) + b"0000"
+    writer.write(pushing(world, len(commands)) + commands[:20])
+    await world.asked.wait()
+    world.grants.clear()
+    writer.write(commands[20:])
+    answer = await reader.read(-1)
+    writer.close()
+    assert b"Nothing allows a push" in answer or b"ng refs/heads/work" in answer
+    assert not [path for method, path, _ in world.server.requests if "receive-pack" in path]
+
+
+async def test_body_of_a_push_ends_with_its_grant(world: BrokerWorld) -> None:
+    world.grant("work", A)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"first"
+        world.grants.clear()
+        yield b"second"
+
+    found = GitRequest(world.conversation, world.repository, "git-receive-pack", False, ANY, ANY)
+    commands = listed(Command(ZEROS, A, "refs/heads/work"))
+    passed = world.broker._while_granted(found, commands, pieces())
+    assert await anext(passed) == b"first"
+    with pytest.raises(BrokenBody, match="grant has ended"):
+        await anext(passed)
 
 
 def listed(*commands: Command) -> CommandList:

@@ -36,6 +36,7 @@ class BrokerWorld:
             private=(f"127.0.0.1:{server.port}",),
         )
         self.grants: list[Grant] = []
+        self.asked = asyncio.Event()
         self.mirrors = Mirrors(folder / "mirrors", max_bytes=1 << 30, max_age_seconds=1e6)
         self.broker = Broker(self._route, self._granted, self.mirrors)
         self.budget = EgressPolicy()
@@ -43,6 +44,7 @@ class BrokerWorld:
     async def _route(self, conversation_id: UUID, repository_id: UUID) -> Route:
         if (conversation_id, repository_id) != (self.conversation, self.repository):
             raise Refused("This repository is not one of yours.")
+        self.asked.set()
         return self.route
 
     def _granted(self, conversation_id: UUID, repository_id: UUID) -> list[Grant]:
