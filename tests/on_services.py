@@ -128,6 +128,7 @@ LEFT_OUT = {
     "tests/flows/test_injections.py": SAME_QUERIES,
     "tests/flows/test_mcp_registries.py": SAME_QUERIES,
     "tests/flows/test_network.py": SAME_QUERIES,
+    "tests/flows/test_pull_requests.py": SAME_QUERIES,
     "tests/flows/test_repositories.py": SAME_QUERIES,
     "tests/flows/test_telemetry.py": SAME_QUERIES,
     "tests/flows/test_docker.py": DOCKER,

@@ -31,6 +31,7 @@ from paca.conversations.services.teams import board, members, messages, settling
 from paca.engine.mcp import tools as mcp_tools
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
+from paca.repositories import pull_requests
 from paca.sandbox.runner_client import Attachment
 from paca.worker import helper_wait, main, person_wait, stream_buffer, turn_end
 from paca.worker.repository_access import RunRepositoryAccess
@@ -207,6 +208,7 @@ PUSH_POINTS: dict[str, Point] = {
     "push-allowed": Point(RunRepositoryAccess, "allow_push", "before"),
     "push-sent": Point(Attachment, "request", "sent", _pushes),
     "push-answered": Point(Attachment, "request", "after", _pushes),
+    "pull-request-opened": Point(pull_requests, "open_prepared", "after"),
 }
 # Points around the start of helpers, the wait for them, the end of each, and the end of the wait.
 HELPER_POINTS: dict[str, Point] = {
