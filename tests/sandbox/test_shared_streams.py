@@ -25,7 +25,7 @@ from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.server import RunnerServer
 
 class Handler:
-    busy = False
+    busy = is_busy = False
     done = Counter()
     def __init__(self, *_, **__): pass
     def handle(self, message, reply):
