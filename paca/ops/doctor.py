@@ -165,7 +165,8 @@ def _model() -> CheckResult:
 def _sandboxes() -> list[CheckResult]:
     """The sandbox of this host, and the network gate beside it if commands can run here."""
     sandbox = run_check("Sandbox", _sandbox)
-    if settings.PACA_SANDBOX == "none" or sandbox_factory.unavailable_reason():
+    # The gate is started below the data folder, which a look before the first start does not make.
+    if sandbox.state != "ok" or not settings.PACA_DATA_DIR.exists():
         return [sandbox]
     return [sandbox, run_check("Network", network_check.check_network_gate)]
 
