@@ -6,7 +6,7 @@ import pytest
 
 from tests.installation.manage_process import Installation
 
-NEVER_AT_REST = {"anthropic", "openai", "litellm", "mcp", "docker", "redis"}
+NEVER_AT_REST = {"anthropic", "openai", "litellm", "mcp", "docker", "redis", "requests"}
 
 BROWSE = """
 import json, sys
