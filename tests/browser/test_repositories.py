@@ -26,6 +26,7 @@ from tests.browser.test_teammates import (
     sign_in,
 )
 from tests.support import docker_backend, valkey_server
+from tests.support.flow import wait_until
 from tests.support.forge import Forge
 from tests.support.git_host_server import TOKEN
 from tests.support.git_server import git
@@ -150,7 +151,7 @@ def test_agent_clones_works_opens_a_pull_request_and_follows_its_review(
     create(page, "Count the totals").get_by_role("link").click()
     page.wait_for_url("**/tasks/1/")
     page.get_by_label("Assign a member").select_option(label="Rosa (agent)")
-    conversation = conversation_of(page, client, project)
+    conversation = conversation_of(client, project)
     page.goto(f"{project}conversations/{conversation}/")
     approve(page, "push_branch")
     approve(page, "create_pull_request")
@@ -174,13 +175,11 @@ def test_agent_clones_works_opens_a_pull_request_and_follows_its_review(
     expect_no_token(forge.secrets, places(client, deployment, project, model))
 
 
-def conversation_of(page: Page, client: ApiClient, project: str) -> str:
+def conversation_of(client: ApiClient, project: str) -> str:
     """The only conversation of the project, once it exists."""
-    found: list[dict[str, Any]] = []
-    while not found:
-        found = client.api("GET", f"/projects/{id_of(project)}/conversations/")["results"]
-        page.wait_for_timeout(200)
-    return str(found[0]["id"])
+    path = f"/projects/{id_of(project)}/conversations/"
+    [found] = wait_until(lambda: client.api("GET", path)["results"], 60)
+    return str(found["id"])
 
 
 def expect_no_token(secrets: set[bytes], places: Iterator[tuple[str, bytes]]) -> None:

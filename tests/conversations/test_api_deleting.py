@@ -196,7 +196,7 @@ def test_size_of_files_is_shown_as_measured_at_the_last_use(chat):
     assert after["last_used_at"] > before["last_used_at"]
     chat.api.delete(address)
     assert chat.api.get(address).data == {
-        "exists": False, "bytes": None, "limit_bytes": None, "last_used_at": None,
+        "exists": False, "bytes": None, "limit_bytes": None, "last_used_at": None, "archive_keeps_seconds": None,
     }  # fmt: skip
 
 

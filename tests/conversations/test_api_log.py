@@ -90,6 +90,7 @@ def test_log_page_has_the_frames_of_the_stored_events(chat):
             "comment_id": "",
             "effort": "",
             "teammate": "",
+            "attachments": [],
         },
     }
 

@@ -42,6 +42,8 @@ def test_doctor_prints_one_json_object_with_every_part(stopped_installation: Ins
         "storage",
         "bus",
         "sandbox",
+        "network",
+        "isolation",
         "server",
         "connections",
         "proxy",

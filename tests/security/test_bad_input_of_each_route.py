@@ -255,6 +255,7 @@ BY_ID_ONLY = {
     f"POST {D}restore/": "doc_id",
     f"POST {P}sprints/{{sprint_id}}/start/": "sprint_id",
     f"POST {A}test-connection/": "agent_id",
+    f"POST {A}setup/rebuild/": "agent_id",
     f"POST {M}{{server_id}}/test/": "server_id",
     f"POST {M}{{server_id}}/sign-in/": "server_id",
 }

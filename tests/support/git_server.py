@@ -122,6 +122,10 @@ class _Handler(BaseHTTPRequestHandler):
         if server.redirect:
             self._answer(302, [("Location", server.redirect + self.path)])
         elif server.header and headers.get("authorization") != server.header:
+            for _ in self._body(
+                headers
+            ):  # a connection that ends with an unread body may lose the answer
+                pass
             self._answer(401, [("WWW-Authenticate", 'Basic realm="git"')])
         else:
             self._run(headers)

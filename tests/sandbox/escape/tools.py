@@ -345,7 +345,8 @@ def processes(number):
     try:
         for _ in range(number):
             if not (pid := os.fork()):
-                time.sleep(30)
+                signal.alarm(30)
+                signal.pause()
                 os._exit(0)
             pids.append(pid)
     finally:
