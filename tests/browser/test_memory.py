@@ -53,7 +53,7 @@ def test_entries_are_added_decided_changed_pinned_and_deleted(
     page.goto(of_project)
     expect(page.locator("#waiting article")).to_have_count(1)
     page.screenshot(path=pictures / "memory-project.png", full_page=True)
-    page.locator(".rowlist a[href$='/memory/']").first.click()
+    page.locator(".rowlist a[href$='/memory/']", has_text="Guide").click()
     waiting = page.locator("#waiting article")
     expect(waiting).to_have_count(2)
     of_agent = page.url
