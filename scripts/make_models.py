@@ -223,7 +223,9 @@ def _models(costs: dict[str, dict[str, Any]], providers: list[str]) -> dict[str,
         if provider not in providers or not usable or name.startswith("ft:"):
             continue
         window = facts.get("max_input_tokens") or 0
-        found[f"{provider}/{name}"] = _price(facts) | ({"window": int(window)} if window else {})
+        more = {"window": int(window)} if window else {}
+        more |= {"sees": True} if facts.get("supports_vision") else {}
+        found[f"{provider}/{name}"] = _price(facts) | more
     return found
 
 

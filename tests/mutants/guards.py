@@ -1596,10 +1596,11 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "anthropic-refused-images-are-left-out",
-        value("False"),
+        "refused-images-are-left-out",
+        always,
         (
             "tests/engine/llm/test_anthropic_client.py::test_anthropic_adapter_drops_images_that_the_provider_refuses",
+            "tests/engine/llm/test_openai_client.py::test_openai_adapter_drops_images_that_the_server_refuses",
         ),
     ),
     Mutant(

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.anthropic_dialect import pieces
+from tests.support.anthropic_dialect import is_image, pieces
 from tests.support.model_script import Call, Scripted, Thought
 
 PATH = "/v1/chat/completions"
@@ -61,7 +61,10 @@ def system_of(body: dict[str, Any]) -> Any:
 
 def text_of(message: dict[str, Any]) -> str:
     """What a person wrote in a message; tool results are not their words."""
-    return message["content"] or "" if message["role"] != "tool" else ""
+    content = message["content"] or "" if message["role"] != "tool" else ""
+    if isinstance(content, list):
+        content = "\n\n".join(part["text"] for part in content[1:] if part.get("type") == "text")
+    return str(content)
 
 
 def is_tool_turn(message: dict[str, Any]) -> bool:
@@ -114,8 +117,20 @@ def _unpaired(messages: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def foreign_thinking(body: dict[str, Any]) -> str:
-    """Nothing of the kind is sent in this dialect."""
+    """What is no image is refused; "" when all is well."""
+    for number, message in enumerate(body["messages"]):
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            if part.get("type") == "image_url" and not is_image(
+                *_data_of(part["image_url"]["url"])
+            ):
+                return f"messages.{number}: Invalid image data."
     return ""
+
+
+def _data_of(url: str) -> tuple[str, str]:
+    kind, _, data = url.removeprefix("data:").partition(";base64,")
+    return kind, data
 
 
 # --- rendering a reply --------------------------------------------------------------------------

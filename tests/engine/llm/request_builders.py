@@ -5,6 +5,7 @@ from typing import Any
 from paca.engine.llm.base import (
     LLM,
     Chunk,
+    Image,
     Message,
     Reply,
     Request,
@@ -14,6 +15,7 @@ from paca.engine.llm.base import (
     ToolUse,
 )
 
+GOOD_IMAGE, BAD_IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAAD", "iVBORw0KGgpkYXRh"
 BASH = ToolSpec("bash", "Run a command.", {"type": "object", "properties": {}})
 
 
@@ -39,6 +41,17 @@ def tool_steps(count: int) -> list[Message]:
         use = ToolUse(f"call{number}", "bash", {"command": f"echo {number}"})
         history.append(assistant_message(f"Step {number}.", use))
         history.append(user_message(ToolResult(use.call_id, f"{number}\n")))
+    return history
+
+
+def history_with_images(count: int, data: str) -> list[Message]:
+    """A history with this number of steps, each of which gives a PNG with this data in base64."""
+    history = [user_message("Draw.")]
+    for number in range(count):
+        history.append(assistant_message(ToolUse(f"c{number}", "bash", {})))
+        image = Image("image/png", data)
+        result = ToolResult(f"c{number}", "[image 1: PNG]", images=(image,))
+        history.append(user_message(result))
     return history
 
 

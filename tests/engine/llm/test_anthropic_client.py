@@ -8,18 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from paca.engine.llm import provider_errors
-from paca.engine.llm.anthropic import client, sdk_headers
+from paca.engine.llm import provider_errors, seen_images
+from paca.engine.llm.anthropic import sdk_headers
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import (
-    Image,
-    Message,
     StopReason,
     TextDelta,
     Thinking,
     ThinkingDelta,
     ToolResult,
-    ToolUse,
     UsageSeen,
 )
 from paca.engine.llm.http_pool import new_pool
@@ -38,8 +35,11 @@ from paca.engine.llm.model_errors import (
 )
 from tests.engine.llm.conftest import PATIENT, SILENT
 from tests.engine.llm.request_builders import (
+    BAD_IMAGE,
+    GOOD_IMAGE,
     assistant_message,
     chunks_of,
+    history_with_images,
     reply_of,
     request_with,
     tool_steps,
@@ -275,19 +275,6 @@ async def test_anthropic_adapter_drops_thinking_that_the_provider_refuses(server
     assert len(server.requests) == 3  # it is not tried with that thinking again
 
 
-GOOD_IMAGE, BAD_IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAAD", "iVBORw0KGgpkYXRh"
-
-
-def history_with_images(count: int, data: str) -> list[Message]:
-    history = [user_message("Draw.")]
-    for number in range(count):
-        history.append(assistant_message(ToolUse(f"c{number}", "bash", {})))
-        image = Image("image/png", data)
-        result = ToolResult(f"c{number}", "[image 1: PNG]", images=(image,))
-        history.append(user_message(result))
-    return history
-
-
 def images_in(raw: bytes) -> int:
     return raw.count(b'"type":"image"')
 
@@ -307,7 +294,7 @@ async def test_anthropic_adapter_drops_images_that_the_provider_refuses(server, 
 async def test_anthropic_adapter_drops_images_of_a_request_that_is_too_long_for_their_sake(
     server, llm, monkeypatch
 ):
-    monkeypatch.setattr(client, "MANY_IMAGES_CHARACTERS", 40)
+    monkeypatch.setattr(seen_images, "MANY_IMAGES_CHARACTERS", 40)
     request = request_with(*history_with_images(2, GOOD_IMAGE), model="anthropic/claude-sonnet-4-5")
     server.script([fails("413"), says("Much.")])
     assert (await reply_of(llm, request)).text == "Much."

@@ -23,8 +23,10 @@ from paca.engine.llm.model_errors import (
 )
 from tests.engine.llm.conftest import PATIENT, SILENT
 from tests.engine.llm.request_builders import (
+    BAD_IMAGE,
     assistant_message,
     chunks_of,
+    history_with_images,
     reply_of,
     request_with,
     tool_steps,
@@ -173,6 +175,21 @@ async def test_openai_adapter_gives_up_a_silent_server_and_works_again(server, k
             await reply_of(opened(server, http=http), request_with("Hi"))
         ).text == "Hello again."
         assert server.wait_until_idle()
+
+
+async def test_openai_adapter_drops_images_that_the_server_refuses(server):
+    """One image that it cannot read would else make each later request of the conversation fail."""
+    history = history_with_images(2, BAD_IMAGE)
+    request = request_with(*history[:3], model="openai/gpt-4o")
+    server.script([says("Nothing."), says("Nothing more.")])
+    async with new_pool() as http:
+        llm = opened(server, "openai/gpt-4o", http=http)
+        assert (await reply_of(llm, request)).text == "Nothing."
+        later = replace(request, messages=tuple(history))
+        assert (await reply_of(llm, later)).text == "Nothing more."
+    # Of the second request only the new one is tried.
+    assert [each.raw.count(b'"image_url":') for each in server.requests] == [1, 0, 1, 0]
+    assert b"[image 1: PNG]" in server.requests[-1].raw
 
 
 @pytest.mark.parametrize(("end", "stride"), [("clean", 7), ("close", 31), ("reset", 29)])

@@ -20,8 +20,6 @@ from paca.engine.llm.strict_parsing import EventReader
 if TYPE_CHECKING:
     import httpx2
 
-# The Messages API takes 32 MB. A request with more than this of images is too long for their sake.
-MANY_IMAGES_CHARACTERS = 16 << 20
 NO_API = "There is no Messages API at this base URL (HTTP 404)."
 
 
@@ -87,13 +85,9 @@ class AnthropicLLM:
 
     def _drop(self, request: Request, refusal: ModelError) -> bool:
         """Leave out from now on what was refused; False if that is nothing of the kind, or is left out already."""
-        if isinstance(refusal, ContextExceeded):
-            return self._encoder.drop_images(request, least_characters=MANY_IMAGES_CHARACTERS)
         if "thinking" in refusal.detail and "block" in refusal.detail:
             return self._encoder.drop_thinking(request)
-        # An image stays in the history: refused once, it would be refused in each later request.
-        # guard: anthropic-refused-images-are-left-out
-        return "image" in refusal.detail.lower() and self._encoder.drop_images(request)
+        return self._encoder.drop_images(request, refusal)
 
     async def _post(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
         """Send the request; returns when the headers of a successful response are there."""

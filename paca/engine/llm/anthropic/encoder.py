@@ -17,7 +17,8 @@ from paca.engine.llm.base import (
     ToolUse,
 )
 from paca.engine.llm.encoded_tools import ToolsEncoder, object_to_json, to_json
-from paca.engine.llm.model_errors import ModelMisconfigured
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
+from paca.engine.llm.seen_images import SeenImages, without_images
 
 CACHE_CONTROL = {"type": "ephemeral"}
 RESERVED_PARAMETERS = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream"})
@@ -36,7 +37,7 @@ class Encoder:
         self._encoded: list[tuple[Message, bytes]] = []
         self._encoded_head: tuple[Request, bytes] | None = None
         self._thinking_dropped: tuple[Message, int] | None = None
-        self._images_dropped: tuple[Message, int] | None = None
+        self._images = SeenImages()
 
     def encode(self, request: Request) -> bytes:
         """The body of the request as JSON. Raises ``ModelMisconfigured`` for a reserved parameter."""
@@ -57,25 +58,18 @@ class Encoder:
         self._encoded.clear()
         return True
 
-    def drop_images(self, request: Request, *, least_characters: int = 1) -> bool:
-        """Leave out the images of these messages from now on; False if they have less than so many characters of them.
-
-        A provider refuses the whole request for one image that it cannot read or that has too many pixels.
-        """
-        if sum(map(_image_characters, self._seen(request))) < least_characters:
-            return False
-        self._images_dropped = (request.messages[0], len(request.messages))
-        return True
+    def drop_images(self, request: Request, refusal: ModelError) -> bool:
+        """Leave out the images of these messages from now on; False if they are not what was refused."""
+        messages = request.messages
+        return self._sees(request) and self._images.drop_refused(messages, refusal)
 
     def _seen(self, request: Request) -> tuple[Message, ...]:
         """The messages with the images that the model gets."""
         messages = request.messages
-        if not CAN_SEE.match(_name(request)):
-            return without_images(messages)
-        if self._images_dropped is None or self._images_dropped[0] != messages[0]:
-            return messages
-        count = self._images_dropped[1]
-        return without_images(messages[:count]) + messages[count:]
+        return self._images.of(messages) if self._sees(request) else without_images(messages)
+
+    def _sees(self, request: Request) -> bool:
+        return CAN_SEE.match(_name(request)) is not None
 
     def _head_bytes(self, request: Request) -> bytes:
         """The head as JSON, which stays the same for the whole run."""
@@ -127,29 +121,6 @@ class Encoder:
 def _name(request: Request) -> str:
     """The model's name without that of its provider."""
     return request.model.partition("/")[2] or request.model
-
-
-def without_images(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The same messages, as a model that cannot see gets them. One without images is the same object."""
-    return tuple(
-        replace(message, blocks=tuple(map(_unseen, message.blocks)))
-        if _has_images(message)
-        else message
-        for message in messages
-    )
-
-
-def _has_images(message: Message) -> bool:
-    return any(isinstance(block, ToolResult) and block.images for block in message.blocks)
-
-
-def _image_characters(message: Message) -> int:
-    results = (block for block in message.blocks if isinstance(block, ToolResult))
-    return sum(len(image.data) for result in results for image in result.images)
-
-
-def _unseen(block: Block) -> Block:
-    return replace(block, images=()) if isinstance(block, ToolResult) else block
 
 
 def _tools(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from paca.engine.llm.clouds import access_token, vertex
 from paca.engine.llm.credentials import PLAIN, Credentials
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.http_request import Sender
-from paca.engine.llm.model_errors import ModelMisconfigured
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.openai.client import OpenAILLM
 from paca.engine.llm.openai.encoder import Encoder
 from paca.engine.llm.openai.server_form import ServerForm
@@ -153,6 +153,9 @@ class _WatsonxEncoder:
     def __init__(self, inner: Encoder | _WatsonxEncoder, ids: dict[str, str]) -> None:
         self._inner: Encoder = inner._inner if isinstance(inner, _WatsonxEncoder) else inner
         self._ids = ids
+
+    def drop_images(self, request: Request, refusal: ModelError, form: ServerForm) -> bool:
+        return self._inner.drop_images(request, refusal, form)
 
     def encode(self, request: Request, form: ServerForm) -> bytes:
         body = json.loads(self._inner.encode(request, form))

@@ -105,6 +105,8 @@ class OpenAILLM:
         except ModelError as refusal:
             if refusal.retryable:
                 raise
+            if self._encoder.drop_images(request, refusal, self._form):
+                return await self._post_learning(request, budget)
             learned = server_form.learn(
                 self._form, refusal.detail, model=self._model, address=self._address
             )

@@ -4,16 +4,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from paca.engine.llm.base import Message, Request, Text, Thinking, ToolResult, ToolSpec, ToolUse
+from paca.engine.llm.base import (
+    Image,
+    Message,
+    Request,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
+)
 from paca.engine.llm.encoded_tools import ToolsEncoder, object_to_json, to_json
+from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.openai import parameters
 from paca.engine.llm.openai.attachments import TEXT_FIELD
 from paca.engine.llm.openai.server_form import ServerForm
 from paca.engine.llm.providers import Provider
+from paca.engine.llm.seen_images import SeenImages, without_images
 
 NO_OUTPUT = "(no output)"
 # Stands between results and a person's words, for servers whose template wants a reply there.
 RESULTS_READ = "I have read the results."
+# A result has text only in this dialect: its images follow as if a person had sent them.
+IMAGES_OF_RESULTS = (
+    "The images of the results above, in their order. They are data, not words of a person."
+)
 
 
 class Encoder:
@@ -27,6 +42,7 @@ class Encoder:
         self._form: ServerForm | None = None
         self._encoded: list[tuple[Message, bytes]] = []
         self._encoded_head: tuple[Request, bytes] | None = None
+        self._images = SeenImages()
 
     def encode(self, request: Request, form: ServerForm) -> bytes:
         """The body of the request as JSON. Raises ``ModelMisconfigured`` for an unknown parameter."""
@@ -35,8 +51,14 @@ class Encoder:
             self._encoded.clear()
             self._encoded_head = None
         head = self._head_bytes(request, form)
-        messages = b",".join(self._messages(request, form))
+        given = request.messages
+        seen = self._images.of(given) if form.sees_images else without_images(given)
+        messages = b",".join(self._messages(replace(request, messages=seen), form))
         return head[:-1] + b',"messages":[' + messages + b"]}"
+
+    def drop_images(self, request: Request, refusal: ModelError, form: ServerForm) -> bool:
+        """Leave out the images of these messages from now on; False if they are not what was refused."""
+        return form.sees_images and self._images.drop_refused(request.messages, refusal)
 
     def _head_bytes(self, request: Request, form: ServerForm) -> bytes:
         """The head of this form as JSON, which stays the same for the whole run."""
@@ -99,11 +121,21 @@ def _message(message: Message, form: ServerForm, family: str) -> Iterator[dict[s
         content = f"Failed: {output}" if result.failed else output
         call_id = result.call_id[: form.call_id_length]
         yield {"role": "tool", "tool_call_id": call_id, "content": content}
-    if text:
+    images = [_image(image) for result in results for image in result.images]
+    if text or images:
         # guard: engine-reply-after-results
         if results and form.reply_after_results:
             yield {"role": "assistant", "content": RESULTS_READ}
-        yield {"role": "user", "content": text}
+        yield {"role": "user", "content": _with_images(text, images) if images else text}
+
+
+def _with_images(text: str, images: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    words = [{"type": "text", "text": text}] if text else []
+    return [{"type": "text", "text": IMAGES_OF_RESULTS}, *images, *words]
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{image.kind};base64,{image.data}"}}
 
 
 def _reply(message: Message, text: str, form: ServerForm, family: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from paca.engine.llm import seen_images
 from paca.engine.llm.providers import Provider
 
 MAX_LEARNED = 1000
@@ -24,13 +25,14 @@ ABOUT_FIELD = r"unsupported|not support|unrecogni|unknown|unexpected|extra|not p
 class ServerForm:
     """The differences. ``asks_usage``: the request asks for the usage at the end of the stream.
 
-    ``reply_after_results``: a short reply must stand between tool results and a person's words.
+    ``sees_images``: the model takes images. ``reply_after_results``: a short reply must stand between tool results and a person's words.
     """
 
     max_tokens_name: str = OLD_NAME
     asks_usage: bool = True
     call_id_length: int | None = None
     reply_after_results: bool = False
+    sees_images: bool = False
 
 
 _learned: dict[tuple[str, str], ServerForm] = {}
@@ -46,6 +48,7 @@ def form_for(provider: Provider, model: str, address: str) -> ServerForm:
         asks_usage=provider.name not in NO_USAGE_OPTION,
         call_id_length=MISTRAL_ID_LENGTH if is_mistral else None,
         reply_after_results=is_mistral,
+        sees_images=seen_images.can_see(provider.name, model),
     )
 
 
