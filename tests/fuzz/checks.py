@@ -16,8 +16,9 @@ from schemathesis.specs.openapi.checks import (
 
 from paca.accounts.api.schema import error_codes
 
+# The fuzzed server has no worker: an answer that says so is right.
+WITHOUT_A_WORKER = "files_unavailable"
 CHECKS = [
-    not_a_server_error,
     status_code_conformance,
     content_type_conformance,
     response_headers_conformance,
@@ -28,7 +29,9 @@ CHECKS = [
 def find_faults(case: Any, answer: Any) -> Iterator[tuple[str, str]]:
     """The kind and the text of each fault of an answer."""
     try:
-        case.validate_response(answer, checks=CHECKS)
+        case.validate_response(
+            answer, checks=CHECKS if _has_no_worker(answer) else [not_a_server_error, *CHECKS]
+        )
     except FailureGroup as group:
         for each in group.exceptions:
             yield type(each).__name__, f"{answer.status_code} {each}"[:1500]
@@ -38,6 +41,10 @@ def find_faults(case: Any, answer: Any) -> Iterator[tuple[str, str]]:
         yield "undocumented status", str(answer.status_code)
     if answer.status_code >= 400:
         yield from _faults_of_error(answer)
+
+
+def _has_no_worker(answer: Any) -> bool:
+    return answer.status_code == 503 and WITHOUT_A_WORKER.encode() in answer.content
 
 
 def _documented(case: Any) -> set[str]:

@@ -76,6 +76,7 @@ class Forged:
     ("stream", "pieces"),
     [
         (Download, [{"size": 10}, b"x" * 9]),
+        (Download, [{"size": 10}, bytes(1 << 20)]),
         (Download, [{"size": 10}, b""]),
         (Download, [{"size": -1}, {"end": True}]),
         (Download, [{"size": True}, b"x", {"end": True}]),
@@ -94,7 +95,7 @@ async def test_stream_of_a_sandbox_that_lies_ends(monkeypatch, stream, pieces):
     async def asking(*_, **__):
         yield Forged(fake_clock, *pieces)
 
-    rows = Rows()
+    rows = Rows(gone_after=60)
     monkeypatch.setattr(file_streams.client, "asking", asking)
     monkeypatch.setattr(file_streams.file_requests, "MAX_UNREAD_PARTS", 10_000)
     monkeypatch.setattr(file_streams, "MAX_DOWNLOAD_BYTES", 8 << 20)
