@@ -2647,7 +2647,7 @@ MUTANTS = (
     Mutant(
         "pull-request-is-opened-once",
         never,
-        (f"{PULL_REQUEST_TOOL}::test_pull_request_of_somebody_else_is_not_taken_over",),
+        (f"{PULL_REQUEST_TOOL}::test_call_that_is_repeated_after_a_crash_opens_one_pull_request",),
     ),
     Mutant(
         "reviews-per-hour",
