@@ -1044,13 +1044,14 @@ class FileChanged(Event):
 @event("agent.repository.cloned")
 class RepositoryCloned(Event):
     """The ``repository`` of this name was cloned into ``path`` of the workspace. ``branch`` is the branch that is checked
-    out, and ``commit`` the commit it was at."""
+    out, and ``commit`` the commit it was at. ``setup``: what its setup script did, if no result of a call tells it."""
 
     repository_id: str
     repository: str
     branch: str
     commit: str
     path: str = ""
+    setup: str = ""
 
 
 @event("agent.repository.unavailable")

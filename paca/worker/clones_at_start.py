@@ -70,7 +70,7 @@ async def _clone(
     wanted = commands.Clone(repository.name, repository.url, repository.inside)
     try:
         await access.find(repository.name)
-        return await clone(wanted, repository.id, context, tells_again=True)
+        return await clone(wanted, repository, context, at_start=True)
     except (Superseded, SandboxBroken):
         raise
     except PacaError as error:

@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 
 from paca.agents import encryption
+from paca.agents import services as agents
 from paca.conversations.models import Conversation, ConversationBranch, Event
 from paca.conversations.services import approvals
 from paca.projects.models import Project
+from paca.projects.services import projects
 from paca.repositories.models import GitConnection, Repository
 from paca.sandbox.manager import DockerAddress
 from tests.sandbox.egress.test_gates import pid_of
 from tests.support import docker_backend
-from tests.support.flow import Flow, ObservedConversation, wait_until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.git_server import HEADER, TOKEN, GitServer, git
 from tests.support.model_script import calls, says
 
@@ -162,3 +164,28 @@ def test_a_repository_is_cloned_before_the_first_turn(flow: Flow, server: GitSer
 def test_without_a_linked_repository_there_are_no_tools_for_it(flow: Flow) -> None:
     flow.ask("Begin", [says("ok")])
     assert "clone_repository" not in str(flow.model.requests[-1].body)
+
+
+def test_a_clone_shows_agents_md_and_runs_the_setup_script(flow: Flow, server: GitServer) -> None:
+    """One repository is cloned by the agent, the other before its first turn."""
+    for name in ("boats", "kit"):
+        files = {"AGENTS.md": f"Notes of {name}.", ".paca/setup.sh": f"echo {name} is set up"}
+        server.create(name, {path: text.encode() for path, text in files.items()})
+    project, by = flow.world.project, flow.world.owner
+    projects.change(project, by=by, repository_setup=True)
+    agents.configure(flow.world.agent, by=by, approval="auto")
+    link(project, server, "boats")
+    link(project, server, "kit", clone_at_start=True)
+    found = flow.ask(
+        "Begin", [calls(bash="ls -A kit"), calls(clone_repository={"name": "boats"}), says("ok")]
+    )
+    assert found.outputs[1].endswith("Its output:\nboats is set up")
+    shown = found.event_data("instructions.read")
+    assert [(each["path"], each["text"]) for each in shown] == [
+        ("kit/AGENTS.md", "Notes of kit."),
+        ("boats/AGENTS.md", "Notes of boats."),
+    ]
+    first, last = (str(each.body) for each in (flow.model.requests[0], flow.model.requests[-1]))
+    assert "kit is set up" in first
+    assert "boats is set up" in last
+    assert_replay_matches(found)

@@ -2490,6 +2490,7 @@ MUTANTS = (
     Mutant("chosen-image-is-there", never, ("tests/agents/test_images.py",)),
     Mutant("chosen-image-has-our-runner", never, ("tests/agents/test_images.py",)),
     Mutant("setup-of-repositories-is-switched-on", never, (REPOSITORY_SETUP,)),
+    Mutant("setup-of-other-branches-is-read-first", never, (REPOSITORY_SETUP,)),
     Mutant("setup-of-repositories-asks-as-a-command-does", never, (REPOSITORY_SETUP,)),
     Mutant("setup-scripts-ask-as-commands-do", never, (REPOSITORY_SETUP,)),
     Mutant(

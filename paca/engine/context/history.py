@@ -114,6 +114,7 @@ def advance(history: History, event: Event, seq: int) -> History:
         case (
             events.SkillLoaded()
             | events.InstructionsRead()
+            | events.RepositoryCloned()
             | events.LimitNeared()
             | events.LimitReached()
             | events.GuardNoticed()

@@ -9,6 +9,7 @@ from paca import events
 from paca.engine.context.instructions import format_instructions
 from paca.engine.context.skills import format_loaded
 from paca.engine.tools.background_state import note_of
+from paca.engine.llm.base import mark_as_data
 from paca.events import Event
 
 BEGINNING = "(The conversation begins here.)"
@@ -26,6 +27,7 @@ FORKED = (
     "[A person forked the conversation here: what is above is a copy of another conversation. Your"
     " sandbox is a new one. {} Installed programs and running commands of the other one are not in it.]"
 )
+CLONED = "[{} was cloned before you began. What followed, with the output of its own setup script if that ran:]"
 NO_FILES = "It is empty: the files of the other conversation are not in it."
 FILES_OF_FORK = {
     "later": (
@@ -55,6 +57,8 @@ def text_of(event: Event) -> str:
             return format_loaded(event.skill, event.text, event.keyword, event.files)
         case events.InstructionsRead():
             return format_instructions(event.path, event.text, truncated=event.truncated)
+        case events.RepositoryCloned(path=path, setup=setup) if setup:
+            return f"{CLONED.format(path)}\n{mark_as_data(setup, path)}"
         case events.ConversationForked(files=files):
             return FORKED.format(FILES_OF_FORK.get(files, NO_FILES))
         case events.SandboxFilesCopied():

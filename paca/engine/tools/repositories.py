@@ -23,7 +23,7 @@ from paca.engine.tools.base import (
 )
 from paca.engine.tools.formatting import to_one_line
 from paca.engine.tools.pull_requests import PullRequestAccess
-from paca.engine.tools.repository_setup import SETUP_SECONDS
+from paca.engine.tools.repository_setup import SETUP_SECONDS, AfterClone, after_clone
 
 BRANCH = r"[A-Za-z0-9_][A-Za-z0-9_./+#=@-]{0,199}\Z"
 # Git allows none of these in a name, or reads them in another way.
@@ -171,19 +171,20 @@ class CloneRepository(RepositoryTool["CloneRepository.Arguments"]):
             branch=arguments.branch,
             depth=arguments.depth,
         )
-        return await clone(wanted, repository.id, context)
+        return await clone(wanted, repository, context)
 
 
 async def clone(
     wanted: commands.Clone,
-    repository_id: str,
+    repository: LinkedRepository,
     context: ToolContext,
     *,
-    tells_again: bool = False,
+    at_start: bool = False,
 ) -> ToolOutput:
-    """Clone a repository, or find that it is cloned; the event tells where it is. Raises what workspaces raise.
+    """Clone a repository, or find that it is cloned; the events tell where it is and what it brings.
 
-    ``tells_again``: the event comes also for a clone that was there.
+    ``at_start``: nobody has called a tool for it, so that its event is the only thing that tells of it, also of a clone
+    that was there. Raises what workspaces raise.
     """
     workspace = await context.workspace()
     outcome = await workspace.run(
@@ -197,16 +198,32 @@ async def clone(
             exit_code=outcome.exit_code,
             cause=outcome.cause,
         )
+    text = commands.describe_clone(wanted, found)
+    if found.was_there and not at_start:
+        return ToolOutput(text, exit_code=0)
+    after = await _after_clone(wanted, repository, context)
     event = events.RepositoryCloned(
-        repository_id=repository_id,
+        repository_id=repository.id,
         repository=wanted.name,
         branch=found.branch,
         commit=found.commit,
         path=f"/workspace/{wanted.name}",
+        setup=after.text if at_start else "",
     )
-    text = commands.describe_clone(wanted, found)
-    return ToolOutput(
-        text, exit_code=0, events=(event,) if tells_again or not found.was_there else ()
+    text = "\n".join(part for part in (text, after.text) if part)
+    return ToolOutput(text, exit_code=0, events=(*after.events, event))
+
+
+async def _after_clone(
+    wanted: commands.Clone, repository: LinkedRepository, context: ToolContext
+) -> AfterClone:
+    return await after_clone(
+        await context.workspace(),
+        wanted.name,
+        call_id=context.call_id,
+        setup=context.repository_setup,
+        of_default_branch=wanted.branch in ("", repository.default_branch),
+        on_output=context.on_output,
     )
 
 

@@ -28,6 +28,7 @@ SETUP_SECONDS = 600.0
 MAX_SCRIPT_BYTES = 256 << 10
 MAX_OUTPUT_BYTES = 4_000
 SWITCHED_OFF = "It has {script}, which this project does not run by itself. Read it, and run it with bash if you need what it sets up."
+OTHER_BRANCH = "It has {script}, which runs by itself for the default branch only. Read it, and run it with bash if you need what it sets up."
 ASKS = "It has {script}. Your approval policy asks a person first: call bash with it if you need what it sets up."
 
 
@@ -45,47 +46,52 @@ async def after_clone(
     *,
     call_id: str,
     setup: RepositorySetup,
-    shown: str = "",
+    of_default_branch: bool = True,
     on_output: OnOutput | None = None,
 ) -> AfterClone:
     """Show the repository's AGENTS.md to the model, and run its ``.paca/setup.sh`` if that is allowed.
 
-    ``path``: the folder of the clone in the workspace. ``shown``: the text of its AGENTS.md that the model knows
-    already. A failure of the script is told and ends nothing. The script runs once for each ``call_id``: a worker that
+    ``path``: the folder of the clone in the workspace. ``of_default_branch``: others may be those of a pull request
+    that nobody has looked at. A failure of the script is told and ends nothing. The script runs once for each ``call_id``: a worker that
     takes over waits for it. Raises ``SandboxGone`` and ``Superseded``.
     """
-    read = await read_instructions(workspace, path=f"{path}/{INSTRUCTIONS_FILE}", shown=shown)
-    ran = await _run_setup(workspace, path, call_id, setup, on_output)
+    read = await read_instructions(workspace, path=f"{path}/{INSTRUCTIONS_FILE}", shown="")
+    script = await _read_script(workspace, path)
+    ran = ""
+    if script is not None and not (ran := _why_not(script, setup, of_default_branch)):
+        command = Command(
+            f"{call_id}-setup",
+            argv=("/bin/bash", SETUP_SCRIPT),
+            cwd=path,
+            timeout_seconds=SETUP_SECONDS,
+        )
+        ran = _told(await workspace.run(command, on_output))
     noted = f"Its {INSTRUCTIONS_FILE} is shown above." if read is not None else ""
     return AfterClone(" ".join(part for part in (noted, ran) if part), (read,) if read else ())
 
 
-async def _run_setup(
-    workspace: SandboxWorkspace,
-    path: str,
-    call_id: str,
-    setup: RepositorySetup,
-    on_output: OnOutput | None,
-) -> str:
+async def _read_script(workspace: SandboxWorkspace, path: str) -> bytes | None:
+    """The setup script; None if the repository has none, as most."""
     try:
-        script = await workspace.read(f"{path}/{SETUP_SCRIPT}", limit=MAX_SCRIPT_BYTES)
+        return await workspace.read(f"{path}/{SETUP_SCRIPT}", limit=MAX_SCRIPT_BYTES + 1)
     except SandboxGone:
         raise
-    except WorkspaceError:  # most repositories have none
-        return ""
+    except WorkspaceError:
+        return None
+
+
+def _why_not(script: bytes, setup: RepositorySetup, of_default_branch: bool) -> str:
+    """Why the script does not run by itself, in words; empty if it does."""
     # guard: setup-of-repositories-is-switched-on
     if not setup.is_on:
         return SWITCHED_OFF.format(script=SETUP_SCRIPT)
+    # guard: setup-of-other-branches-is-read-first
+    if not of_default_branch:
+        return OTHER_BRANCH.format(script=SETUP_SCRIPT)
     # guard: setup-of-repositories-asks-as-a-command-does
-    if setup.needs_person(script.decode(errors="replace")):
+    if len(script) > MAX_SCRIPT_BYTES or setup.needs_person(script.decode(errors="replace")):
         return ASKS.format(script=SETUP_SCRIPT)
-    command = Command(
-        f"{call_id}-setup",
-        argv=("/bin/bash", SETUP_SCRIPT),
-        cwd=path,
-        timeout_seconds=SETUP_SECONDS,
-    )
-    return _told(await workspace.run(command, on_output))
+    return ""
 
 
 def _told(outcome: CommandOutcome) -> str:

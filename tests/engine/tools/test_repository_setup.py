@@ -7,7 +7,12 @@ import pytest
 from paca.engine.approvals.allowed_commands import CommandList
 from paca.engine.approvals.policy import asks_before_script
 from paca.engine.tools.base import RepositorySetup
-from paca.engine.tools.repository_setup import SETUP_SCRIPT, AfterClone, after_clone
+from paca.engine.tools.repository_setup import (
+    MAX_SCRIPT_BYTES,
+    SETUP_SCRIPT,
+    AfterClone,
+    after_clone,
+)
 from paca.engine.workspace import CommandOutcome, SandboxGone
 from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
 
@@ -95,6 +100,18 @@ def test_a_list_of_allowed_commands_holds_for_the_script() -> None:
 
     assert asks("git *")
     assert not asks("git *", "bash .paca/setup.sh")
+
+
+async def test_the_script_of_another_branch_waits_until_it_is_read() -> None:
+    found = workspace()
+    assert "default branch only" in (await follow(found, of_default_branch=False)).text
+    assert found.ran == []
+
+
+async def test_a_script_that_no_policy_can_read_whole_asks() -> None:
+    long = FakeSandboxWorkspace({f"boats/{SETUP_SCRIPT}": "#" * MAX_SCRIPT_BYTES + "\nrm -rf /\n"})
+    assert "asks a person first" in (await follow(long)).text
+    assert long.ran == []
 
 
 async def test_an_ended_sandbox_is_told_to_the_caller() -> None:

@@ -205,11 +205,14 @@ const NOTES = new Map(Object.entries({
   "agent.file.changed": ({ by, path, count = 1 }) => ({
     look: "slim", icon: "paperclip", fact: `${by || "Somebody"} uploaded ${count > 1 ? `${count} files` : path}`,
   }),
-  "agent.repository.cloned": ({ repository, branch }) => ({
-    look: "slim", icon: "git-branch", fact: `Cloned ${repository} at ${branch}`,
+  "agent.repository.cloned": ({ repository, branch, setup }) => ({
+    look: "slim", icon: "git-branch",
+    fact: [`Cloned ${repository} at ${branch}`, setup?.split("\n", 1)[0].replace(" Its output:", "")].filter(Boolean).join(". "),
   }),
   "agent.repository.unavailable": ({ repository, problem }) => ({
-    look: "slim", icon: "git-branch", fact: `Could not clone ${repository}`, why: problem,
+    look: "notice", tone: "wait", icon: "git-branch",
+    fact: `Could not clone ${repository}.`,
+    more: sentence(problem, "The agent begins without it, and can try again."),
   }),
   "agent.repository.pushed": ({ repository, branch, commit }) => ({
     look: "slim", icon: "git-branch", fact: `Pushed ${branch} of ${repository} at ${(commit ?? "").slice(0, 10)}`,
