@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from paca import events
 from paca.engine.context.instructions import format_instructions
 from paca.engine.context.skills import format_loaded
-from paca.engine.tools.background_state import note_of
 from paca.engine.llm.base import mark_as_data
+from paca.engine.tools.background_state import note_of
 from paca.events import Event
 
 BEGINNING = "(The conversation begins here.)"
@@ -65,10 +65,9 @@ def text_of(event: Event) -> str:
             return _text_of_copy(event)
         case events.FlagsChanged(plan=bool() as plan):
             return PLAN_MODE if plan else PLAN_MODE_OFF
-        case events.ReminderGiven(kind="verification", text=text):
-            return f"[{text}\n{ANSWER_AGAIN}]"
-        case events.ReminderGiven(text=text):
-            return f"[From your settings: {text}]"
+        case events.ReminderGiven(kind=kind, text=text):
+            verifies = kind == "verification"
+            return f"[{text}\n{ANSWER_AGAIN}]" if verifies else f"[From your settings: {text}]"
         case _:
             return notice_of(event)
 
