@@ -5,9 +5,11 @@ Times are those of the workers' clocks. A clock that is wrong by seconds only sh
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
@@ -28,6 +30,9 @@ FAILED_SECONDS = 300.0
 STARTING_SECONDS = 1800.0
 MAX_OUTPUT_CHARACTERS = 64_000
 KEPT_FAILURES_DAYS = 7
+MAX_KEPT = 20  # of one project at one place: whoever tries out a script leaves one for each attempt
+
+Reached = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +49,64 @@ def claim(plan: SetupPlan, *, image: str, backend: str, place: str, worker: str)
     """The setup of this plan at this place. If there is none, or its worker is gone, this worker has it now."""
     now, files = timezone.now(), uuid4()
     rows = SandboxSetup.objects.filter(key=plan.key, image=image, place=place, retired_at=None)
+    # guard: setups-of-living-workers-are-theirs
+    over = rows.filter(_is_over(now))
+    # Those who wait ask often: reading takes no lock.
+    if (row := rows.first()) is not None and not over.exists():
+        return Built(SetupState(row.state), row.files, row.reason)
+    # The former attempt keeps its row, so that its files are found and removed.
+    over.update(retired_at=now)
+    try:
+        with transaction.atomic():
+            SandboxSetup.objects.create(
+                project_id=plan.project_id,
+                agent_id=plan.agent_id,
+                key=plan.key,
+                image=image,
+                backend=backend,
+                place=place,
+                files=files,
+                state=SetupState.BUILDING,
+                worker=worker,
+                lease_until=now + timedelta(seconds=LEASE_SECONDS),
+                started_at=now,
+                last_used_at=now,
+            )
+    except IntegrityError:  # another worker was faster
+        row = rows.first()
+        if row is None:  # and it has given up already
+            return Built(SetupState.BUILDING, files)
+        return Built(SetupState(row.state), row.files, row.reason)
+    return Built(SetupState.BUILDING, files, is_mine=True)
+
+
+def _is_over(now: datetime) -> Q:
+    """The attempts of workers that are gone, and failures that are long past."""
     abandoned = Q(state=SetupState.BUILDING, lease_until__lt=now)
     failed = Q(state=SetupState.FAILED, ended_at__lt=now - timedelta(seconds=FAILED_SECONDS))
-    fresh = {
-        "state": SetupState.BUILDING,
-        "files": files,
-        "worker": worker,
-        "lease_until": now + timedelta(seconds=LEASE_SECONDS),
-        "output": "",
-        "reason": "",
-        "started_at": now,
-        "ended_at": None,
-        "last_used_at": now,
-    }
-    # One statement: of two workers, the second one finds no row any more.
-    # guard: setups-of-living-workers-are-theirs
-    if rows.filter(abandoned | failed).update(**fresh):
-        return Built(SetupState.BUILDING, files, is_mine=True)
-    row = rows.first()
-    if row is None:
-        owner = {"project_id": plan.project_id, "agent_id": plan.agent_id}
-        where = {"key": plan.key, "image": image, "backend": backend, "place": place}
-        try:
-            with transaction.atomic():
-                SandboxSetup.objects.create(**owner, **where, **fresh)
-        except IntegrityError:  # another worker was faster
-            row = rows.first()
-        else:
-            return Built(SetupState.BUILDING, files, is_mine=True)
-    if row is None:  # and it has given up already
-        return Built(SetupState.BUILDING, files)
-    return Built(SetupState(row.state), row.files, row.reason)
+    return abandoned | failed
 
 
-def renew(files: UUID, output: str) -> bool:
-    """Keep building and store the output so far; False if another worker has it now, or it is not wanted any more."""
+def end_leases_of(workers: Collection[str]) -> None:
+    """Let others take over at once what these workers build: their processes have ended."""
+    building = SandboxSetup.objects.filter(state=SetupState.BUILDING, retired_at=None)
+    building.filter(worker__in=workers).update(lease_until=timezone.now())
+
+
+def renew(files: UUID, output: str, network: Reached = ()) -> bool:
+    """Keep building and store what happened so far; False if another worker has it now, or it is not wanted any more."""
     now = timezone.now()
     return bool(
         _building(files).update(
             lease_until=now + timedelta(seconds=LEASE_SECONDS),
             output=output[-MAX_OUTPUT_CHARACTERS:],
+            network=list(network),
             last_used_at=now,
         )
     )
 
 
-def finish(files: UUID, *, output: str, reason: str = "") -> bool:
+def finish(files: UUID, *, output: str, reason: str = "", network: Reached = ()) -> bool:
     """The setup is ready, or has failed for this reason. False if another worker has it now."""
     now = timezone.now()
     # guard: setup-is-finished-by-its-worker
@@ -97,6 +114,7 @@ def finish(files: UUID, *, output: str, reason: str = "") -> bool:
         _building(files).update(
             state=SetupState.FAILED if reason else SetupState.READY,
             output=output[-MAX_OUTPUT_CHARACTERS:],
+            network=list(network),
             reason=reason,
             ended_at=now,
             last_used_at=now,
@@ -128,6 +146,12 @@ def use(conversation_id: UUID, files: UUID) -> bool:
     return True
 
 
+def used_by(conversation_id: UUID) -> UUID | None:
+    """The files with which the sandbox of the conversation was started last; None if it had no setup."""
+    rows = SetupUse.objects.filter(conversation=conversation_id)
+    return rows.values_list("setup__files", flat=True).first()
+
+
 def retire(files: UUID) -> None:
     """No new sandbox gets the files any more."""
     SandboxSetup.objects.filter(files=files, retired_at=None).update(retired_at=timezone.now())
@@ -147,7 +171,8 @@ def rebuild(agent: Agent, key: str, *, by: Member) -> int:
 
 def in_use() -> set[UUID]:
     """The sandboxes that build a setup now."""
-    rows = SandboxSetup.objects.filter(state=SetupState.BUILDING, lease_until__gte=timezone.now())
+    building = SandboxSetup.objects.filter(state=SetupState.BUILDING, retired_at=None)
+    rows = building.filter(lease_until__gte=timezone.now())
     return set(rows.values_list("files", flat=True))
 
 
@@ -157,18 +182,38 @@ def known(files: Collection[UUID]) -> set[UUID]:
 
 
 def removable(backend: str, place: str, *, days: float) -> list[UUID]:
-    """The files at a place that no sandbox uses or will get, and those that none has used for so many days."""
+    """The files at a place that no sandbox uses or will get. Those that none has used for so many days are retired."""
+    rows = SandboxSetup.objects.filter(backend=backend, place=place)
+    _retire_unused(rows, days=days)
+    # Read after that: from now on no sandbox starts with them, and one that has just started is seen.
+    # guard: setups-in-use-stay
+    rows = rows.exclude(Exists(_living_uses()))
+    return list(rows.filter(retired_at__isnull=False).values_list("files", flat=True))
+
+
+def _retire_unused(rows: QuerySet[SandboxSetup], *, days: float) -> None:
     now = timezone.now()
+    rows = rows.filter(retired_at=None)
     old = Q(last_used_at__lt=now - timedelta(days=days)) & ~Q(state=SetupState.BUILDING)
     old |= Q(
         state=SetupState.FAILED, ended_at__lt=now - timedelta(days=min(days, KEPT_FAILURES_DAYS))
     )
     abandoned = Q(state=SetupState.BUILDING, lease_until__lt=now - timedelta(days=1))
-    rows = SandboxSetup.objects.filter(backend=backend, place=place)
-    # guard: setups-in-use-stay
-    rows = rows.exclude(Exists(_living_uses()))
-    unwanted = Q(retired_at__isnull=False) | Q(project__deleted_at__isnull=False)
-    return list(rows.filter(unwanted | old | abandoned).values_list("files", flat=True))
+    unwanted = old | abandoned | Q(project__deleted_at__isnull=False) | Q(pk__in=_too_many(rows))
+    if found := list(rows.filter(unwanted).values_list("pk", flat=True)):
+        rows.filter(pk__in=found).update(retired_at=now)
+
+
+def _too_many(rows: QuerySet[SandboxSetup]) -> list[UUID]:
+    """The setups of each project beyond those that it used last."""
+    kept: Counter[UUID] = Counter()
+    ready = rows.filter(state=SetupState.READY).order_by("-last_used_at")
+    found = []
+    for pk, project_id in ready.values_list("pk", "project"):
+        kept[project_id] += 1
+        if kept[project_id] > MAX_KEPT:
+            found.append(pk)
+    return found
 
 
 def _living_uses() -> QuerySet[SetupUse]:

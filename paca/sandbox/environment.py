@@ -59,7 +59,10 @@ class SetupFiles(Protocol):
         ...
 
     async def image_digest(self, image: str) -> str:
-        """The digest of the image of a new sandbox that names this one; empty if there are no images. Raises ``SandboxUnavailable``."""
+        """The digest of the image of a new sandbox that names this one; without images, of the server's programs.
+
+        Raises ``SandboxUnavailable``.
+        """
         ...
 
     async def exists(self, files: UUID) -> bool:

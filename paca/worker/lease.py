@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from paca.common import clock, database_errors
+from paca.conversations import sandbox_setups
 from paca.conversations.models import Conversation, Worker
 from paca.conversations.store import Lease
 from paca.worker import worker_registry
@@ -147,5 +148,6 @@ def _end_leases(dead: list[str]) -> int:
     with transaction.atomic():
         found = list(leased.for_update().values_list("pk", flat=True))
         freed = leased.filter(pk__in=found).update(lease_until=None)
+    sandbox_setups.end_leases_of(dead)
     Worker.objects.filter(id__in=dead).delete()
     return freed

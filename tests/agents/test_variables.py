@@ -10,8 +10,9 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from paca.accounts.models import AuditEntry
-from paca.agents import context_preview, variable_names
-from paca.agents.models import Agent, EnvVar
+from paca.agents import context_preview, encryption, variable_names
+from paca.agents import services as agents
+from paca.agents.models import Agent, EnvVar, ModelKey
 from paca.agents.services import model_keys, variables
 from paca.common.errors import Invalid
 from paca.conversations import known_secrets
@@ -142,6 +143,48 @@ def test_a_model_key_is_refused_wherever_it_comes_from(world: World) -> None:
     assert not EnvVar.objects.exists()
 
 
+def test_a_model_key_that_a_variable_has_already_is_refused(world: World) -> None:
+    """Whoever stores it: the project, a member, the server, or the agent for itself."""
+    store(world.project, world, "TOKEN", "Bearer sk-later-1234")
+    stores: list[Any] = [
+        lambda: model_keys.store(
+            provider="openai", key="sk-later-1234", project=world.project, by=world.owner
+        ),
+        lambda: model_keys.store(
+            provider="openai", key="sk-later-1234", user=world.user, by=world.user
+        ),
+        lambda: model_keys.store(provider="openai", key="sk-later-1234", by=None),
+        lambda: agents.configure(world.agent, by=world.owner, llm_api_key="sk-later-1234"),
+    ]
+    for each in stores:
+        with pytest.raises(Invalid, match="variable TOKEN of") as error:
+            each()
+        assert "sk-later-1234" not in str(error.value.fields)
+    other = make_world("Other")
+    model_keys.store(provider="openai", key="sk-later-1234", project=other.project, by=other.owner)
+    model_keys.store(provider="openai", key="EMPTY", project=world.project, by=world.owner)
+    store(world.project, world, "MODE", "EMPTY", secret=False)
+
+
+def test_a_variable_that_has_become_a_model_key_is_withheld(world: World) -> None:
+    """A person with that key has joined the project since."""
+    store(world.agent, world, "TOKEN", "sk-later-1234")
+    store(world.agent, world, "STAGE", "test", secret=False)
+    ModelKey.objects.create(provider="openai", encrypted_key=encryption.encrypt("sk-later-1234"))
+    found = given(world)
+    assert (found.values, found.withheld) == ({"STAGE": "test"}, ("TOKEN",))
+    assert "TOKEN" in found.describe()
+    assert "sk-later-1234" in found.secrets  # it stays masked
+
+
+@pytest.mark.parametrize(
+    "value", ["production", " Development ", "00000000", "http://localhost:8000/", "127.0.0.1:5432"]
+)
+def test_words_of_ordinary_texts_are_no_secrets(world: World, value: str) -> None:
+    assert "not secret" in refused(world.agent, world, "STAGE", value)
+    assert store(world.agent, world, "STAGE", value, secret=False)
+
+
 def test_sizes_are_limited(world: World) -> None:
     assert "at least 8 characters" in refused(world.agent, world, "TOKEN", "short")
     assert "at most 64 KiB" in str([refused_at(world, number) for number in range(10)][-1])
@@ -155,7 +198,7 @@ def test_sizes_are_limited(world: World) -> None:
 
 def refused_at(world: World, number: int) -> str:
     try:
-        store(world.agent, world, f"V{number}", "x" * 8000)
+        store(world.agent, world, f"V{number}", "xyz0" * 2000)
     except Invalid as error:
         return str(error.fields)
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -73,6 +74,37 @@ def test_a_dead_workers_build_is_taken_over_and_it_can_store_nothing(plan: Setup
     assert not sandbox_setups.finish(dead, output="late")
     sandbox_setups.give_up(dead)
     assert sandbox_setups.in_use() == {taken.files}
+
+
+def test_a_build_of_an_ended_process_is_taken_over_at_once_and_its_files_go(
+    plan: SetupPlan,
+) -> None:
+    dead = claim(plan).files
+    assert not claim(plan, "two").is_mine
+    sandbox_setups.end_leases_of(["one"])
+    taken = claim(plan, "two")
+    assert taken.is_mine
+    assert sandbox_setups.in_use() == {taken.files}
+    assert removable() == [dead]
+    assert not sandbox_setups.renew(dead, "it was not dead")
+
+
+def test_a_project_keeps_the_setups_that_it_used_last(
+    world: World, plan: SetupPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox_setups, "MAX_KEPT", 2)
+    found = [make_ready(replace(plan, key=f"{number:064}")) for number in range(3)]
+    assert removable() == found[:1]
+
+
+def test_a_setup_that_is_about_to_be_removed_starts_no_sandbox(
+    world: World, plan: SetupPlan
+) -> None:
+    chat = services.start_chat(world.agent, text="Go", by=world.owner).conversation_id
+    files = make_ready(plan)
+    SandboxSetup.objects.update(last_used_at=timezone.now() - timedelta(days=15))
+    assert removable() == [files]
+    assert not sandbox_setups.use(chat, files)
 
 
 def test_a_failure_is_remembered_for_a_while(plan: SetupPlan) -> None:
@@ -148,13 +180,16 @@ def test_api_shows_the_last_run_and_has_it_built_again(world: World, plan: Setup
     path = f"/projects/{world.project.pk}/agents/{world.agent.pk}/setup/"
     assert api.get(path).json() == {"commands": "pip install ruff", "builds": []}
     files = claim(plan).files
-    sandbox_setups.renew(files, "Collecting ruff")
+    host = {"host": "evil.org", "port": 443, "reason": "not_listed"}
+    host |= {"connections": 1, "sent_bytes": 0, "received_bytes": 0}
+    sandbox_setups.renew(files, "Collecting ruff", [host])
     [shown] = api.get(path).json()["builds"]
     assert (shown["state"], shown["output"], shown["seconds"]) == (
         "building",
         "Collecting ruff",
         None,
     )
+    assert "evil.org" in shown["network"][0]["explanation"]
     assert len(api.post(f"{path}rebuild/", {}).json()["builds"]) == 1  # it goes on
     sandbox_setups.finish(files, output="done")
     assert api.post(f"{path}rebuild/", {}).json()["builds"] == []

@@ -2472,6 +2472,16 @@ MUTANTS = (
     Mutant("secret-variables-are-masked", never, (VARIABLES,)),
     Mutant("a-secret-is-not-shown-later", never, (VARIABLES,)),
     Mutant("variables-are-no-model-keys", never, (VARIABLES,)),
+    Mutant("model-keys-are-no-variables", never, (VARIABLES,)),
+    Mutant("commands-get-no-model-keys", never, (VARIABLES,)),
+    Mutant("ordinary-words-are-no-secrets", never, (VARIABLES,)),
+    Mutant("running-sandboxes-keep-their-setup", never, ("tests/worker/test_setups.py",)),
+    Mutant("setups-use-no-package-cache", value("spec.cache_of"), ("tests/worker/test_setups.py",)),
+    Mutant(
+        "setup-output-holds-no-secret",
+        value("to_storable(self._raw)"),
+        ("tests/worker/test_setups.py",),
+    ),
     Mutant(
         "variables-replace-nothing-of-paca",
         value("{**self._environment, **command.env, **self._variables.values}"),
@@ -2684,7 +2694,7 @@ MUTANTS = (
     ),
     Mutant(
         "setups-of-living-workers-are-theirs",
-        never,
+        value("rows"),
         ("tests/conversations/test_sandbox_setups.py",),
     ),
     Mutant(

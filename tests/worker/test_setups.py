@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
+from paca.agents.models import Agent
+from paca.agents.services import variables
 from paca.conversations import sandbox_setups
 from paca.conversations import services as conversations
 from paca.conversations.models import SandboxSetup, SetupUse
-from paca.engine.workspace import CommandOutcome, SandboxBroken, SandboxUnavailable
+from paca.engine.workspace import Command, CommandOutcome, SandboxBroken, SandboxUnavailable
+from paca.projects.models import Project
 from paca.sandbox.base import SandboxSpec
+from paca.sandbox.egress.booking import Booking
+from paca.sandbox.egress.folders import GateFolder
+from paca.sandbox.egress.reasons import Reason
 from paca.sandbox.environment import SetupPlan
 from paca.worker.database import Database
 from paca.worker.sandboxes import setups
@@ -75,15 +85,15 @@ async def _close(_files: UUID) -> None:
     pass
 
 
-MANAGER: Any = SimpleNamespace(
-    with_gate=_same, with_cache=_same, gates=SimpleNamespace(close=_close)
-)
+GATES = SimpleNamespace(close=_close)
+MANAGER: Any = SimpleNamespace(with_gate=_same, with_cache=_same, gates=GATES)
 
 
 @pytest.fixture
-def specs(monkeypatch: pytest.MonkeyPatch) -> list[SandboxSpec]:
+def specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[SandboxSpec]:
     """The sandboxes of three conversations of one agent."""
     monkeypatch.setattr(setups, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(GATES, "folder", lambda files: GateFolder(tmp_path, files), raising=False)
     world = make_world()
     plan = SetupPlan("k" * 64, world.project.pk, world.agent.pk, COMMANDS)
     chats = [
@@ -214,6 +224,95 @@ def test_a_backend_that_fails_leaves_no_build(specs: list[SandboxSpec]) -> None:
     with pytest.raises(SandboxUnavailable, match="No space"):
         asyncio.run(prepare(specs[0], backend))
     assert not SandboxSetup.objects.exists()
+
+
+def test_a_running_sandbox_keeps_what_it_was_started_with(specs: list[SandboxSpec]) -> None:
+    """Whatever the settings say now: else its next turn would wait, fail, or lose its programs."""
+    backend = FakeBackend(lambda: "Installed.")
+    first = asyncio.run(prepare(specs[0], backend)).setup
+    assert first is not None
+    sandbox_setups.retire(first)
+    changed = replace(specs[0], setup_plan=replace(specs[0].setup_plan, key="l" * 64))
+
+    def prepared(spec: SandboxSpec, **more: Any) -> UUID | None:
+        database = Database()
+        given = {"manager": MANAGER, "database": database, "worker": "one"}
+        try:
+            return asyncio.run(
+                setups.prepare_environment(
+                    spec, cast(Any, backend), lend_slot=nullcontext, **given, **more
+                )
+            ).setup
+        finally:
+            database.close()
+
+    assert prepared(changed, is_running=True) == first
+    assert prepared(replace(changed, setup_plan=None), is_running=True) == first
+    assert prepared(specs[1], is_running=True) is None  # it was started before there was a setup
+    assert sandbox_setups.removable("docker", setups.place_of("here"), days=14) == []
+    assert prepared(changed) not in (None, first)
+    assert prepared(replace(changed, setup_plan=None, setup=first)) is None
+
+
+def test_a_report_has_the_hosts_and_no_secret(specs: list[SandboxSpec], tmp_path: Path) -> None:
+    plan = specs[0].setup_plan
+    assert plan is not None
+    by = Project.objects.get(pk=plan.project_id).members.get(user__isnull=False)
+    agent = Agent.objects.get(pk=plan.agent_id)
+    variables.store(agent, name="TOKEN", value="tok-3f9a77d2", by=by)
+
+    def answer(command: Command) -> CommandOutcome:
+        folder = GateFolder(tmp_path, UUID(command.call_id.partition("-")[0]))
+        folder.create()
+        booking = Booking(folder.booked)
+        booking.begin("pypi.org", 443)
+        booking.end("pypi.org", 443, Reason.NONE, sent=10, received=2000)
+        booking.begin("tok-3f9a77d2.example.org", 443, Reason.NOT_LISTED)
+        return CommandOutcome(1, "Sent tok-3f9a77d2\n", 1.0)
+
+    backend = FakeBackend(lambda: answer)
+    with pytest.raises(SandboxBroken) as error:
+        asyncio.run(prepare(specs[0], backend))
+    row = SandboxSetup.objects.get()
+    assert row.output == "Sent ***\n"
+    assert "tok-3f9a77d2" not in error.value.detail + row.reason + str(row.network)
+    found = [(each["host"], each["reason"], each["connections"]) for each in row.network]
+    assert found == [("pypi.org", "", 1), ("***.example.org", "not_listed", 1)]
+    assert row.network[0]["received_bytes"] == 2000
+
+
+def test_a_build_uses_no_package_cache(specs: list[SandboxSpec]) -> None:
+    """Agents write to it, and what a setup installs runs in the sandboxes of others."""
+    backend = FakeBackend(lambda: "Installed.")
+    project = specs[0].setup_plan.project_id if specs[0].setup_plan else None
+    asyncio.run(prepare(replace(specs[0], cache_of=project), backend))
+    assert backend.opened[0].cache_of is None
+
+
+def test_a_database_that_is_away_for_a_moment_ends_no_build(
+    specs: list[SandboxSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setups, "RENEW_SECONDS", 0.01)
+    renew, answers, renewed = sandbox_setups.renew, iter([True]), threading.Event()
+
+    def away(*given: Any) -> bool:
+        if next(answers, False):
+            raise OperationalError("the server is starting up")
+        renewed.set()
+        return renew(*given)
+
+    monkeypatch.setattr(sandbox_setups, "renew", away)
+
+    async def run() -> None:
+        running = RunningCommand()
+        backend = FakeBackend(lambda: running)
+        building = asyncio.create_task(prepare(specs[0], backend))
+        assert await asyncio.to_thread(renewed.wait, 30)
+        running.finish("Installed.")
+        await building
+        assert len(backend.opened) == 1
+
+    asyncio.run(run())
 
 
 def test_sweeps_remove_what_nothing_needs(specs: list[SandboxSpec]) -> None:

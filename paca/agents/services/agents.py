@@ -9,7 +9,7 @@ from paca.accounts import audit
 from paca.agents import catalogue, encryption, toolbox
 from paca.agents.models import Agent
 from paca.agents.models.tags import normalize_tags
-from paca.agents.services import checks, mcp_servers, plugins, skills
+from paca.agents.services import checks, mcp_servers, plugins, skills, variable_checks
 from paca.common.errors import Conflict, Invalid, NotFound
 from paca.projects.models import Project, Role
 from paca.projects.services import members
@@ -247,6 +247,8 @@ def _validate(agent: Agent, new_key: str | None, new_fallback_key: str | None) -
     errors = checks.find_errors(agent, new_key=new_key, new_fallback_key=new_fallback_key)
     if errors:
         raise Invalid(fields=errors)
+    for field, key in (("llm_api_key", new_key), ("fallback_api_key", new_fallback_key)):
+        variable_checks.require_no_variable_with(key, field=field, project=agent.project)
 
 
 def _record_changes(before: Agent, agent: Agent, *, by: audit.HasActor | None) -> None:

@@ -16,7 +16,7 @@ from paca.accounts import audit
 from paca.accounts.models import User
 from paca.agents import encryption
 from paca.agents.models import Agent, KeySource, ModelKey
-from paca.agents.services import checks
+from paca.agents.services import checks, variable_checks
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid
 from paca.projects.models import Project
@@ -66,6 +66,7 @@ def store(
     row = row or ModelKey(provider=provider, base_url=base_url, **owner)
     if errors := _find_errors(provider, base_url, key):
         raise Invalid(fields=errors)
+    variable_checks.require_no_variable_with(key, field="key", project=project, user=user)
     row.encrypted_key, row.key_last4 = encryption.sealed(key)
     validation.check(row)
     row.save()

@@ -13,12 +13,12 @@ from django.db.models import Q, UUIDField
 from paca.accounts import audit
 from paca.agents import encryption, variable_names
 from paca.agents.mcp_secrets import UNCHANGED
-from paca.agents.models import Agent, EnvVar, ModelKey
+from paca.agents.models import Agent, EnvVar
+from paca.agents.services import variable_checks
 from paca.common.errors import Conflict, Invalid
 from paca.common.prepared_queries import Parameter, Select
-from paca.common.secret_removal import TOO_SHORT, SecretScope, is_long_enough
+from paca.common.secret_removal import SecretScope
 from paca.common.text import is_storable
-from paca.engine.llm import credentials
 from paca.projects.models import Member, Project
 from paca.projects.signals import project_changed
 
@@ -36,8 +36,9 @@ UNREADABLE = (
 )
 NO_VALUE = "Type the value: none is stored under this name yet."
 TYPE_AGAIN = "Type the value again: one that was stored as a secret is never shown."
-IS_MODEL_KEY = (
-    "This is a key of a model, which never enters a sandbox. Make a key of its own for commands."
+WITHHELD = (
+    "These variables hold a key of a model, so commands do not have them: {}. If you need one, say so: somebody must store"
+    " another value."
 )
 
 
@@ -51,12 +52,14 @@ class TooManyVariables(Conflict):
 class Variables:
     """What an agent's commands get: values by name, and which of the values are secrets.
 
-    ``unreadable``: the names of those that ENCRYPTION_KEY does not open; commands do not get them.
+    Commands do not get those of ``unreadable``, which ENCRYPTION_KEY does not open, and of ``withheld``, which hold a
+    key of a model.
     """
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: frozenset[str] = field(default_factory=frozenset, repr=False)
     unreadable: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """The variables in the words of the system prompt, without their values; empty if there are none."""
@@ -65,6 +68,8 @@ class Variables:
             parts.append(NAMED.format(", ".join(sorted(self.values))))
         if self.unreadable:
             parts.append(UNREADABLE.format(", ".join(self.unreadable)))
+        if self.withheld:
+            parts.append(WITHHELD.format(", ".join(self.withheld)))
         return "\n".join(parts)
 
 
@@ -115,16 +120,23 @@ def for_commands(agent_id: UUID, project_id: UUID) -> Variables:
     # guard: variable-of-the-agent-wins
     rows.sort(key=lambda row: row[0] is not None)
     found = {name: (stored, secret) for _, name, stored, secret in rows}
-    values, secrets, unreadable = {}, set(), []
+    values, secrets, unreadable, withheld = {}, set(), [], []
+    keys = variable_checks.model_keys_of(project_id) if found else frozenset()
     for name, (stored, secret) in sorted(found.items()):
         try:
-            values[name] = encryption.decrypt(stored)
+            value = encryption.decrypt(stored)
         except encryption.SecretUnreadable:
             unreadable.append(name)
             continue
         if secret:
-            secrets.add(values[name])
-    return Variables(values, frozenset(secrets), tuple(unreadable))
+            secrets.add(value)
+        # It may have become one after the variable was stored.
+        # guard: commands-get-no-model-keys
+        if variable_checks.has_one_of(value, keys):
+            withheld.append(name)
+            continue
+        values[name] = value
+    return Variables(values, frozenset(secrets), tuple(unreadable), tuple(withheld))
 
 
 def secrets_of(scope: SecretScope) -> Iterator[str]:
@@ -168,31 +180,17 @@ def _kept_value(row: EnvVar | None, *, secret: bool) -> str:
 def _find_error(owner: Agent | Project, row: EnvVar, value: str, *, secret: bool) -> str:
     if not value or len(value) > MAX_VALUE_CHARACTERS or not is_storable(value):
         return f"A value is a text of 1 to {MAX_VALUE_CHARACTERS} characters."
-    if secret and not is_long_enough(value):
-        return f"{TOO_SHORT} Take a longer one, or store it as not secret."
+    if secret and (error := variable_checks.secret_error(value)):
+        return error
     others = EnvVar.objects.of(owner).exclude(pk=row.pk).values_list("name", "encrypted_value")
     # Encrypted texts are a third longer than their values; that is close enough, and needs no key.
     used = sum(len(name) + len(stored) * 3 // 4 for name, stored in others)
     if used + len(row.name) + len(value.encode()) > MAX_TOTAL_BYTES:
         return f"All variables together have at most {MAX_TOTAL_BYTES >> 10} KiB. Put long texts into a file."
     # guard: variables-are-no-model-keys
-    if any(key in value for key in _model_keys(_project_id(owner))):
-        return IS_MODEL_KEY
+    if variable_checks.has_one_of(value, variable_checks.model_keys_of(_project_id(owner))):
+        return variable_checks.IS_MODEL_KEY
     return ""
-
-
-def _model_keys(project_id: UUID) -> Iterator[str]:
-    """The keys of models that the agents of a project can be asked with, as plain texts."""
-    people = Member.objects.filter(project=project_id, user__isnull=False).values("user")
-    lent = ModelKey.objects.filter(
-        Q(project=project_id) | Q(user__in=people) | Q(project=None, user=None)
-    )
-    columns = ("encrypted_key", "fallback_encrypted_key")
-    own = Agent.objects.filter(project=project_id).values_list(*columns)
-    stored = [*lent.values_list("encrypted_key", flat=True), *(key for row in own for key in row)]
-    for each in stored:
-        if each:
-            yield from (key for key in credentials.secrets_of(encryption.decrypt(each)) if key)
 
 
 def _project_id(owner: Agent | Project) -> UUID:

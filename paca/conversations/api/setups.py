@@ -17,8 +17,30 @@ from paca.conversations import sandbox_setups
 from paca.conversations.api.serializers import OffsetDateTimeField
 from paca.conversations.models import SandboxSetup, SetupState
 from paca.projects.api.base import ProjectView
+from paca.sandbox.egress.reasons import Reason, sentence
 
 MAX_BUILDS = 10  # of one setup: one for each image and place
+
+
+class SetupHostSerializer(serializers.Serializer[dict[str, Any]]):
+    """A host that the commands reached, or wanted to."""
+
+    host = serializers.CharField(help_text="Empty: the hosts beyond the first 200 together.")
+    port = serializers.IntegerField()
+    reason = serializers.CharField(
+        help_text="Why the network gate refused it, such as not_listed; empty if it did not."
+    )
+    explanation = serializers.SerializerMethodField(
+        help_text="The reason as a sentence; else empty."
+    )
+    connections = serializers.IntegerField()
+    sent_bytes = serializers.IntegerField()
+    received_bytes = serializers.IntegerField()
+
+    def get_explanation(self, host: dict[str, Any]) -> str:
+        """The reason as a sentence."""
+        reason = host["reason"]
+        return sentence(Reason(reason), host["host"], host["port"]) if reason else ""
 
 
 class SetupBuildSerializer(serializers.ModelSerializer[SandboxSetup]):
@@ -27,6 +49,7 @@ class SetupBuildSerializer(serializers.ModelSerializer[SandboxSetup]):
     started_at = OffsetDateTimeField()
     ended_at = OffsetDateTimeField()
     seconds = serializers.SerializerMethodField()
+    network = SetupHostSerializer(many=True)
 
     class Meta:
         model = SandboxSetup
@@ -39,6 +62,7 @@ class SetupBuildSerializer(serializers.ModelSerializer[SandboxSetup]):
             "seconds",
             "reason",
             "output",
+            "network",
         )
 
     def get_seconds(self, row: SandboxSetup) -> int | None:

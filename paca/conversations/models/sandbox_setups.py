@@ -19,10 +19,10 @@ class SetupState(models.TextChoices):
 class SandboxSetup(BaseModel):
     """One run of setup commands, and the files that it left.
 
-    ``key``: the commands, the image and the network, as ``SetupPlan`` has them. ``image``: the digest of the image,
-    empty without images. ``place``: the Docker daemon or the data folder that has the files. ``files``: what the workspace
-    of the sandbox that ran the commands is named after; each attempt has another one. ``worker`` builds until ``lease_until``. ``retired_at``: no
-    new sandbox gets it any more.
+    ``key``: the commands, the image and the network, as ``SetupPlan`` has them. ``image``: the digest of the image;
+    without images, what tells the programs of this server. ``place``: the Docker daemon or the data folder that has the files. ``files``: what the workspace
+    of the sandbox that ran the commands is named after; each attempt has another one. ``worker`` builds until ``lease_until``. ``network``: the
+    hosts that the commands reached, or wanted to. ``retired_at``: no new sandbox gets it any more.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
@@ -37,6 +37,7 @@ class SandboxSetup(BaseModel):
     lease_until = models.DateTimeField()
     output = models.TextField(blank=True)
     reason = models.TextField(blank=True)
+    network = models.JSONField(default=list, db_default=[])
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField()

@@ -247,15 +247,7 @@ class RunSandbox:
         began = clock.monotonic()
         if self._warm_pool is not None and name == "docker" and not self._known_boot_id:
             await self._use_warm_pool(self._warm_pool)
-        self._spec = await setups.prepare_environment(
-            self._spec,
-            backend,
-            manager=self._manager,
-            database=self._database,
-            worker=self._log.lease.owner,
-            lend_slot=self._lend_slot,
-        )
-        self._spec = await self._manager.with_gate(await self._manager.with_cache(self._spec))
+        await self._prepare(backend)
         sandbox = await self._open_with_network(backend)
         seconds = round(clock.monotonic() - began, 3)
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
@@ -276,6 +268,19 @@ class RunSandbox:
             await self._show_instructions(sandbox, {})
         return sandbox
 
+    async def _prepare(self, backend: Backend) -> None:
+        """Have ready what the sandbox starts with."""
+        spec = await setups.prepare_environment(
+            self._spec,
+            backend,
+            manager=self._manager,
+            database=self._database,
+            worker=self._log.lease.owner,
+            lend_slot=self._lend_slot,
+            is_running=bool(self._known_boot_id),
+        )
+        self._spec = await self._manager.with_gate(await self._manager.with_cache(spec))
+
     async def _open_with_network(self, backend: Backend) -> Sandbox:
         """Open the sandbox. One that was started without a network is started again if it should have one now.
 
@@ -293,6 +298,7 @@ class RunSandbox:
             self._known_boot_id = ""
             await self._log.commit(events.SandboxRemoved(kept=True))
             await self._log.commit(events.SandboxStarting(backend=backend.name))
+            await self._prepare(backend)
         return await backend.open(self._spec, epoch=epoch, may_replace=self._has_lease)
 
     async def _begin_with_files(self) -> None:

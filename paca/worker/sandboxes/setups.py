@@ -15,23 +15,23 @@ from uuid import UUID
 from django.conf import settings
 
 from paca.common.best_effort import tolerated
-from paca.common.text import to_storable
 from paca.conversations import sandbox_setups
 from paca.conversations.models import SetupState
 from paca.conversations.sandbox_setups import Built
 from paca.engine.turn import LendSlot
-from paca.engine.workspace import Command, CommandOutcome, SandboxBroken, WorkspaceError
+from paca.engine.workspace import Command, SandboxBroken, WorkspaceError
 from paca.projects.services import images
 from paca.sandbox import start_phases
 from paca.sandbox.base import Backend, Sandbox, SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
+from paca.worker.event_masking import mask_of_agent
+from paca.worker.sandboxes.setup_report import SetupReport
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS, RENEW_SECONDS = 0.5, 5.0
 SHARE_SECONDS = 300.0
-MAX_OUTPUT_CHARACTERS = sandbox_setups.MAX_OUTPUT_CHARACTERS
-MAX_TOLD_CHARACTERS = 1500
+MARGIN_SECONDS = SHARE_SECONDS + 60.0
 FIRST_EPOCH = 1
 # Sandboxes of other users read the files, and nothing in them runs with the rights of its owner.
 SHARE = "chmod -R a+rX,u-s,g-s ."
@@ -55,17 +55,31 @@ async def prepare_environment(
     database: Database,
     worker: str,
     lend_slot: LendSlot,
+    is_running: bool = False,
 ) -> SandboxSpec:
     """Check the image of a sandbox and have its setup built. ``worker``: the id of this worker.
 
+    ``is_running``: the sandbox was started before and keeps what it was started with, whatever the settings say now.
     Raises ``SandboxBroken`` if a person must act, and what ``Backend.open`` raises.
     """
     if backend.name == "docker" and not images.is_allowed(spec.image):
         raise SandboxBroken(IMAGE_NOT_ALLOWED.format(spec.image))
+    # guard: running-sandboxes-keep-their-setup
+    if is_running:
+        return await _as_it_was_started(spec, backend, database)
     if spec.setup_plan is None:
-        return spec
+        return replace(spec, setup=None)
     builder = SetupBuilder(manager=manager, database=database, worker=worker, lend_slot=lend_slot)
     return await builder.prepare(spec, backend)
+
+
+async def _as_it_was_started(
+    spec: SandboxSpec, backend: Backend, database: Database
+) -> SandboxSpec:
+    files = await database.call(sandbox_setups.used_by, spec.conversation_id)
+    if files is None or not await backend.setups.exists(files):
+        return spec
+    return replace(spec, setup=files)
 
 
 class SetupBuilder:
@@ -137,17 +151,20 @@ class SetupBuilder:
 
     async def _build(self, spec: SandboxSpec, backend: Backend, files: UUID) -> None:
         """Run the commands in a sandbox of this name, and store how they ended."""
-        output = _Output()
+        assert spec.setup_plan is not None
+        mask = await self._database.call(mask_of_agent, spec.setup_plan.agent_id)
+        report = SetupReport(mask, self._manager.gates.folder(files))
         is_kept = False
-        renewing = asyncio.create_task(self._renew(files, output))
-        building = asyncio.create_task(self._run(spec, backend, files, output))
+        renewing = asyncio.create_task(self._renew(files, report))
+        building = asyncio.create_task(self._run(spec, backend, files, report))
         try:
             await asyncio.wait({renewing, building}, return_when=asyncio.FIRST_COMPLETED)
             if not building.done():  # another worker has it, or its project is gone
                 return
             reason = building.result()
+            network = await asyncio.to_thread(report.network)
             is_kept = await self._database.call(
-                sandbox_setups.finish, files, output=output.text, reason=reason
+                sandbox_setups.finish, files, output=report.output, reason=reason, network=network
             )
             is_kept = is_kept and not reason
         finally:
@@ -155,14 +172,26 @@ class SetupBuilder:
                 task.cancel()
             await asyncio.shield(self._end(backend, files, [renewing, building], is_kept))
 
-    async def _renew(self, files: UUID, output: _Output) -> None:
-        """Until another worker has the build."""
-        while await self._database.call(sandbox_setups.renew, files, output.text):  # noqa: ASYNC110 - a row
+    async def _renew(self, files: UUID, report: SetupReport) -> None:
+        """Until another worker has the build. A database that is away for a moment does not end it."""
+        is_ours = True
+        while is_ours:
+            with tolerated("keeping a setup"):
+                network = await asyncio.to_thread(report.network)
+                is_ours = await self._database.call(
+                    sandbox_setups.renew, files, report.output, network
+                )
             await asyncio.sleep(RENEW_SECONDS)
 
-    async def _run(self, spec: SandboxSpec, backend: Backend, files: UUID, output: _Output) -> str:
+    async def _run(
+        self, spec: SandboxSpec, backend: Backend, files: UUID, report: SetupReport
+    ) -> str:
         """Why the commands failed; empty if they did not."""
         assert spec.setup_plan is not None
+        # guard: setups-use-no-package-cache
+        cache_of = (
+            None  # agents write to it, and every sandbox of the project runs what a setup installs
+        )
         built = SandboxSpec(
             files,
             spec.limits,
@@ -170,34 +199,40 @@ class SetupBuilder:
             git_email=spec.git_email,
             egress=spec.egress,
             image=spec.image,
-            cache_of=spec.cache_of,
+            cache_of=cache_of,
             builds_setup=True,
         )
         built = await self._manager.with_gate(await self._manager.with_cache(built))
         sandbox = await backend.open(built, epoch=FIRST_EPOCH)
         try:
-            outcome = await self._execute(sandbox, files, spec.setup_plan.commands, output)
+            async with asyncio.timeout(settings.SANDBOX_SETUP_SECONDS + MARGIN_SECONDS):
+                return await self._execute(sandbox, files, spec.setup_plan.commands, report)
+        except TimeoutError:
+            return FAILED.format(how="its sandbox does not answer", output=report.end)
         except WorkspaceError as error:
-            return FAILED.format(how=error.detail, output=output.end)
+            return FAILED.format(how=error.detail, output=report.end)
         finally:
+            # Whatever the commands left running would write on while the files are shared.
             await sandbox.end(keep_files=True)
-        return outcome
 
-    async def _execute(self, sandbox: Sandbox, files: UUID, commands: str, output: _Output) -> str:
+    async def _execute(
+        self, sandbox: Sandbox, files: UUID, commands: str, report: SetupReport
+    ) -> str:
         seconds = float(settings.SANDBOX_SETUP_SECONDS)
         command = Command(f"{files.hex}-1", shell=commands, timeout_seconds=seconds)
-        ran = await sandbox.run(command, output.add)
-        output.replace_with(ran)
+        ran = await sandbox.run(command, report.add_output)
+        report.replace_output(ran)
         if ran.exit_code == 0 and not ran.cause:
-            # Whatever the commands left running would write on while the files are shared.
             shared = await sandbox.run(
                 Command(f"{files.hex}-2", shell=SHARE, timeout_seconds=SHARE_SECONDS)
             )
-            ran = ran if shared.exit_code == 0 and not shared.cause else shared
+            if shared.exit_code != 0 or shared.cause:
+                report.add_output(shared.output)
+                ran = shared
         if ran.exit_code == 0 and not ran.cause:
             return ""
         how = ran.cause.replace("_", " ") or f"exit code {ran.exit_code}"
-        return FAILED.format(how=how, output=output.end or ran.output[-MAX_TOLD_CHARACTERS:])
+        return FAILED.format(how=how, output=report.end)
 
     async def _end(
         self, backend: Backend, files: UUID, tasks: list[asyncio.Task[Any]], is_kept: bool
@@ -209,24 +244,6 @@ class SetupBuilder:
             if not is_kept:
                 await backend.remove(files)
                 await self._database.call(sandbox_setups.give_up, files)
-
-
-class _Output:
-    """The end of what the commands have printed so far."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def add(self, piece: str) -> None:
-        self.text = to_storable(self.text + piece)[-MAX_OUTPUT_CHARACTERS:]
-
-    def replace_with(self, outcome: CommandOutcome) -> None:
-        """The whole output, as the runner has kept it."""
-        self.text = to_storable(outcome.output)[-MAX_OUTPUT_CHARACTERS:]
-
-    @property
-    def end(self) -> str:
-        return self.text.strip()[-MAX_TOLD_CHARACTERS:]
 
 
 def place_of(name: str) -> str:
