@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paca.agents import mcp_reading, network, plugin_reading, prompts
+from paca.agents import allowed_commands, mcp_reading, network, plugin_reading, prompts
 from paca.agents.models import Agent
 from paca.agents.services import variables
 from paca.agents.skill_tools import SkillLibrary
@@ -95,6 +95,7 @@ def preview(
         memory=format_memory(memory, window=window),
         network=network.describe(network.policy_of(agent, agent.project)),
         variables=variables.for_commands(agent.pk, agent.project_id).describe(),
+        commands=allowed_commands.lists_of(agent, agent.project),
     )
     parts = [ContextPart(part.name, part.text) for part in assembled]
     toolbox = make_toolbox(

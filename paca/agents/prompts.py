@@ -11,6 +11,7 @@ from paca.agents import persona_catalogue, plugin_reading
 from paca.agents.models import Agent, Persona, Skill, SkillFile
 from paca.agents.plugin_catalogue import PluginContent
 from paca.common.prepared_queries import Parameter, Select
+from paca.engine.approvals.allowed_commands import CommandList, describe
 from paca.engine.context import trigger_prompts
 from paca.engine.context.prompt import (
     WITHOUT_NETWORK,
@@ -33,11 +34,13 @@ def assemble(
     persona: str = "",
     network: str = WITHOUT_NETWORK,
     variables: str = "",
+    commands: Sequence[CommandList] = (),
 ) -> tuple[PromptPart, ...]:
     """The parts of the agent's system prompt in a conversation that was started by ``trigger_type``.
 
     ``project`` is the project's name, ``skills`` are those of ``read_skills``, ``memory`` is the part with what was
-    noted in earlier conversations, ``network`` says what its sandbox reaches, ``variables`` which variables its commands have.
+    noted in earlier conversations, ``network`` says what its sandbox reaches, ``variables`` which variables its commands have,
+    ``commands`` the lists that they have to match.
     """
     own = agent.prompt_of(trigger_type)
     if agent.tools is not None and READ_SKILL not in agent.tools:
@@ -52,6 +55,7 @@ def assemble(
         memory=memory,
         network=network,
         variables=variables,
+        commands=describe(commands),
     )
 
 

@@ -13,7 +13,14 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import network, plugin_reading, prompts, sandbox_limits, sandbox_setup
+from paca.agents import (
+    allowed_commands,
+    network,
+    plugin_reading,
+    prompts,
+    sandbox_limits,
+    sandbox_setup,
+)
 from paca.agents.models import Agent
 from paca.agents.services import variables
 from paca.agents.toolbox import installed_tools
@@ -24,7 +31,6 @@ from paca.conversations import budgets, event_log, memory_lists, sandbox_queries
 from paca.conversations.models import Conversation, Sandbox, SandboxState, TriggerType, Turn
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
-from paca.engine.approvals.allowed_commands import CommandList
 from paca.engine.context.memory import MemoryLine, format_memory
 from paca.engine.context.prompt import join_parts
 from paca.engine.context.skills import SkillSummary
@@ -261,6 +267,7 @@ def _profile(
     agent = rows.agent
     fields = _model_fields(rows)
     window = known_window(fields["model"], agent.base_url, fields["context_window"])
+    commands = allowed_commands.lists_of(agent, rows.project)
     return AgentProfile(
         name=agent.name,
         **fields,
@@ -277,11 +284,12 @@ def _profile(
                 memory=format_memory(memory, window=window),
                 network=network.describe(spec.egress or CLOSED),
                 variables=variables_text,
+                commands=commands,
             )
         ),
         limits=limits_of(agent, rows.project, budgets.family_of(rows.conversation)),
         approval=agent.approval,
-        allowed_commands=_allowed_commands(agent, rows.project),
+        allowed_commands=commands,
         verification=agent.verification,
         verification_prompt=agent.verification_prompt,
         hint=agent.hint,
@@ -296,12 +304,6 @@ def _profile(
         sandbox_workspace_mib=spec.limits.workspace_mib,
         repository_setup=rows.project.repository_setup,
     )
-
-
-def _allowed_commands(agent: Agent, project: Project) -> tuple[CommandList, ...]:
-    """The lists that commands of the agent have to match, each of them."""
-    lists = (("project", project.allowed_commands), ("agent", agent.allowed_commands))
-    return tuple(CommandList(owner, tuple(each)) for owner, each in lists if each is not None)
 
 
 def _model_fields(rows: ConversationRows) -> dict[str, Any]:

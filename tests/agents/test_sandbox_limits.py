@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from paca.agents import sandbox_limits
+from paca.agents import allowed_commands, context_preview, sandbox_limits
 from paca.agents.models import Agent
 from paca.sandbox.base import SandboxLimits
-from paca.worker import assembly
 from tests.support.api import Api
 from tests.support.world import World, make_world
 
@@ -72,11 +71,15 @@ def test_commands_of_project_and_agent_reach_the_run(world: World, api: Api) -> 
     assert api.patch(agent_path(world), {"allowed_commands": ["git"]}).status_code == 200
     assert api.patch(project_path(world), {"allowed_commands": []}).status_code == 200
     agent = Agent.objects.select_related("project").get(pk=world.agent.pk)
-    found = assembly._allowed_commands(agent, agent.project)
+    found = allowed_commands.lists_of(agent, agent.project)
+    shown = context_preview.preview(agent, project="Harbor", trigger_type="chat_message")
+    [told] = [part.text for part in shown.parts if part.name == "commands"]
+    assert "This project allows: none. This agent allows: `git`." in told
+    assert "both lists" in told
     assert [(each.owner, each.patterns) for each in found] == [("project", ()), ("agent", ("git",))]
     assert api.patch(project_path(world), {"allowed_commands": None}).status_code == 200
     agent = Agent.objects.select_related("project").get(pk=world.agent.pk)
-    assert len(assembly._allowed_commands(agent, agent.project)) == 1
+    assert len(allowed_commands.lists_of(agent, agent.project)) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.chaos.testbed import TESTBEDS
 
 UNTIMED = (
     *("R1", "R2", "R4", "R7", "TOOLS", "ANSWERS", "SUMMARY", "APPROVE", "FALLBACK", "BUDGET"),
-    *("BACKGROUND", "MCP", "HELPERS", "REPOSITORY"),
+    *("BACKGROUND", "MCP", "HELPERS", "REPOSITORY", "SETUP"),
 )
 LONG = ("TEAM",)  # the short form leaves it out
 # These measure times: nothing runs beside them.

@@ -19,7 +19,7 @@ from typing import Any
 from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
-from paca.conversations import projections, store
+from paca.conversations import projections, sandbox_setups, store
 from paca.conversations.services import (
     background,
     check_in_runs,
@@ -90,6 +90,10 @@ def _calls_a_server(_attachment: Any, op: str, **fields: Any) -> bool:
 
 def _pushes(_attachment: Any, op: str, **fields: Any) -> bool:
     return op == "run" and "-push-" in fields.get("call_id", "")
+
+
+def _sets_up(_attachment: Any, op: str, **fields: Any) -> bool:
+    return op == "run" and re.fullmatch(r"[0-9a-f]{32}-1", fields.get("call_id", "")) is not None
 
 
 def _shows(kind: type[events.Event]) -> Arrives:
@@ -210,6 +214,15 @@ PUSH_POINTS: dict[str, Point] = {
     "push-answered": Point(Attachment, "request", "after", _pushes),
     "pull-request-opened": Point(pull_requests, "open_prepared", "after"),
 }
+# Points from the claim of a setup to the sandbox that starts with its files.
+SETUP_POINTS: dict[str, Point] = {
+    "setup-claimed": Point(sandbox_setups, "claim", "after"),
+    "setup-sent": Point(Attachment, "request", "sent", _sets_up),
+    "setup-answered": Point(Attachment, "request", "after", _sets_up),
+    "setup-unstored": Point(sandbox_setups, "finish", "before"),
+    "setup-stored": Point(sandbox_setups, "finish", "after"),
+    "setup-used": Point(sandbox_setups, "use", "after"),
+}
 # Points around the start of helpers, the wait for them, the end of each, and the end of the wait.
 HELPER_POINTS: dict[str, Point] = {
     "helpers-unstarted": Point(helper_wait, "begin", "before"),
@@ -249,6 +262,7 @@ ALL_POINTS = (
     | BACKGROUND_POINTS
     | MCP_POINTS
     | PUSH_POINTS
+    | SETUP_POINTS
     | HELPER_POINTS
     | TEAM_POINTS
 )

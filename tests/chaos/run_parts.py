@@ -32,6 +32,7 @@ MODULES = {
     "BACKGROUND": "background_work",
     "MCP": "mcp_calls",
     "REPOSITORY": "repository_work",
+    "SETUP": "setting_up",
     "HELPERS": "helping",
     "TEAM": "teaming",
 }

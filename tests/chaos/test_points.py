@@ -12,6 +12,7 @@ from tests.chaos import (
     points,
     reaching_limits,
     repository_work,
+    setting_up,
     switching,
     teaming,
 )
@@ -32,6 +33,7 @@ def test_each_case_dies_at_a_known_point(short):
         found += background_work.cases(testbed, short=short)
         found += mcp_calls.cases(testbed, short=short)
         found += helping.cases(testbed, short=short)
+        found += setting_up.cases(testbed, short=short)
         found += teaming.cases(testbed, short=short)
         repositories = repository_work.cases(testbed, short=short)
         found += [name.partition(":")[0] for name in repositories]

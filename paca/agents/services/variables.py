@@ -156,6 +156,11 @@ def secrets_of(scope: SecretScope) -> Iterator[str]:
             yield encryption.decrypt(each)
 
 
+def listed(owner: Agent | Project) -> list[tuple[EnvVar, str]]:
+    """The variables of the owner, each with its value for people."""
+    return [(row, shown_value(row)) for row in EnvVar.objects.of(owner)]
+
+
 def shown_value(row: EnvVar) -> str:
     """The value for people: ``***`` for a secret, and for one that cannot be decrypted."""
     # guard: secret-variables-are-masked

@@ -61,14 +61,27 @@ def refusal(command: str, lists: Sequence[CommandList]) -> str:
     return ""
 
 
+def describe(lists: Sequence[CommandList]) -> str:
+    """The lists in the words of the system prompt; empty without any."""
+    if not lists:
+        return ""
+    each = "".join(f" This {allowed.owner} allows: {_named(allowed)}." for allowed in lists)
+    both = " Each command has to be in both lists." if len(lists) > 1 else ""
+    return f"Only some commands run in bash, and all others are refused, also inside of others.{each}{both}"
+
+
+def _named(allowed: CommandList) -> str:
+    named = ", ".join(f"`{each}`" for each in allowed.patterns[:MAX_NAMED]) or "none"
+    more = len(allowed.patterns) - MAX_NAMED
+    return f"{named} and {more} more" if more > 0 else named
+
+
 def _explain(found: Exception, allowed: CommandList) -> str:
     why = str(found)
     if isinstance(found, Unreadable):
         why = f"the line has {why}, so the commands in it are not known for certain"
-    named = ", ".join(f"`{each}`" for each in allowed.patterns[:MAX_NAMED]) or "none"
-    more = len(allowed.patterns) - MAX_NAMED
     return (
-        f"Not run: {why}. Commands that this {allowed.owner} allows: {named}{f' and {more} more' if more > 0 else ''}."
+        f"Not run: {why}. Commands that this {allowed.owner} allows: {_named(allowed)}."
         f" Use these in plain lines, or say which other one you need and why: a person can add it to the allowed"
         f" commands of the {allowed.owner}."
     )

@@ -24,9 +24,9 @@ HARMLESS_VARIABLES = frozenset(
         "PYTHONDONTWRITEBYTECODE",
     ]
 )
-# No program reads a variable of the shell unless it is exported. Some with small letters are: that of the network gate,
-# and settings of npm, which people may have given to commands.
-SHELL_VARIABLE = re.compile(r"(?!npm_|.*_proxy\Z)[a-z][a-z0-9_]*", re.ASCII)
+# No program reads a variable of the shell unless it is exported. Some with small letters are, or may be: those of the
+# network gate, and settings of npm.
+SHELL_VARIABLE = re.compile(r"(?!npm_|.*_proxy\Z)[a-z_][a-z0-9_]*", re.ASCII)
 
 
 class CommandRefused(Exception):

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 
 from paca.engine.approvals.shell_commands import MAX_CHARACTERS
+from paca.engine.approvals.shell_variables import SHELL_VARIABLE
 from paca.engine.approvals.shell_words import ENDS_WORD, Unreadable, Word, WordParts, WordReader
 
 MAX_NESTING = 12
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
-NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 DESCRIPTOR = re.compile(r"\d+", re.ASCII)
 MAX_DESCRIPTOR_DIGITS = 1
 REDIRECTION = re.compile(r"&>>|&>|<<<|<<-|<<|<>|<&|<|>>|>\||>&|>")
@@ -174,7 +174,7 @@ class _Reader(WordReader):
     def _read_for(self) -> None:
         self._skip_blanks()
         name = self._read_word() if self._here() not in ENDS_WORD else Word("")
-        if not name.literal or not NAME.fullmatch(name.text):
+        if not name.literal or not SHELL_VARIABLE.fullmatch(name.text):
             raise Unreadable("a `for` without a plain name in small letters")
         while self._skip_blanks() or self._here() == "\n":
             self._at += 1

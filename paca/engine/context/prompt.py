@@ -48,13 +48,14 @@ def assemble_system_prompt(
     memory: str = "",
     network: str = WITHOUT_NETWORK,
     variables: str = "",
+    commands: str = "",
 ) -> tuple[PromptPart, ...]:
     """The parts of the system prompt in their fixed order, without empty ones.
 
     ``system`` is the agent's own prompt, ``trigger`` that of the conversation's trigger type, ``skills``
     are the enabled ones in the order of their names. ``persona`` says how it presents itself, ``network`` what its sandbox
-    reaches, ``variables`` names those of its commands. ``memory`` comes last: it changes more often than the rest, and
-    what stands before it stays cached.
+    reaches, ``variables`` names those of its commands, ``commands`` says which
+    may run. ``memory`` comes last: it changes more often than the rest, and what stands before it stays cached.
     """
     introduction = (
         f"You are {identity.name} (@{identity.handle}), a member of the project {identity.project}."
@@ -68,6 +69,7 @@ def assemble_system_prompt(
         PromptPart("skills", format_always_on(skills)),
         PromptPart("skill_index", format_index(skills)),
         PromptPart("rules", RULES.replace("{network}", network)),
+        PromptPart("commands", commands),
         PromptPart("variables", variables),
         PromptPart("trigger", fill_placeholders(trigger.strip())),
         PromptPart("memory", memory),

@@ -13,9 +13,9 @@ from paca.accounts.models import AuditEntry
 from paca.agents import catalogue, context_preview, persona_catalogue
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import EFFORT_NAMES, NAMES
-from paca.agents.models import Agent, EnvVar, Skill, SkillFile
+from paca.agents.models import Agent, Skill, SkillFile
 from paca.agents.network import policy_of
-from paca.agents.services import model_keys
+from paca.agents.services import model_keys, variables
 from paca.conversations import budget_report
 from paca.conversations.api import setups
 from paca.engine.context import trigger_prompts
@@ -125,7 +125,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         networks=Agent.SandboxNetwork.choices,
         **sandbox_images.context(),
         setup=setups.described(agent),
-        variables=EnvVar.objects.of(agent),
+        variables=variables.listed(agent),
         network=policy_of(agent, member.project),
         verifications=VERIFICATIONS,
         memory_policies=memory.POLICIES,

@@ -9,7 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from paca.agents.api import plugins
-from paca.agents.models import EnvVar, ModelKey
+from paca.agents.models import ModelKey
+from paca.agents.services import variables
 from paca.common.network_policy import PRESETS
 from paca.conversations import budget_report
 from paca.projects import permissions
@@ -55,7 +56,7 @@ def project_settings(request: HttpRequest, member: Member) -> HttpResponse:
         may_see_keys=permissions.allows(member, "agents:write"),
         plugins=plugins.all_of(project),
         **sandbox_images.context(),
-        variables=EnvVar.objects.of(project),
+        variables=variables.listed(project),
         project_keys=ModelKey.objects.of_project(project),
         own_keys=ModelKey.objects.of_user(request.user),  # type: ignore[arg-type] # signed in
         may_delete_project=permissions.allows(member, "projects:delete"),
