@@ -6,6 +6,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePosixPath
@@ -47,7 +48,7 @@ def read(data: bytes) -> UploadedSkill:
     links or methods that are not taken.
     """
     if not data.startswith(b"PK"):
-        return UploadedSkill(skill_document.parse(_decode(data)), {})
+        return UploadedSkill(skill_document.parse(decode(data)), {})
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             files = _read_files(archive)
@@ -56,11 +57,12 @@ def read(data: bytes) -> UploadedSkill:
             "The zip is damaged. Make it again and upload it once more."
         ) from None
     files = _below_the_folder(files)
-    document = skill_document.parse(_decode(files.pop(DOCUMENT_NAME)))
+    document = skill_document.parse(decode(files.pop(DOCUMENT_NAME)))
     return UploadedSkill(document, dict(sorted(files.items())))
 
 
-def _decode(data: bytes) -> str:
+def decode(data: bytes) -> str:
+    """The text of a ``SKILL.md``. Raises ``BadSkillDocument`` if it is none."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -87,7 +89,7 @@ def _read_files(archive: zipfile.ZipFile) -> dict[str, bytes]:
         if left < 0:
             raise BadSkillArchive(f"The files have more than {MAX_TOTAL_BYTES >> 20} MiB together.")
         files[path] = content
-    _check_no_file_is_a_folder(files)
+    check_no_file_is_a_folder(files)
     return files
 
 
@@ -107,18 +109,23 @@ def _wanted(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     return entries
 
 
-def _check_entry(entry: zipfile.ZipInfo) -> None:
-    path = entry.orig_filename
+def check_path(path: str, *, of: str = "The zip") -> None:
+    """Raises ``BadSkillArchive`` if a file of a skill cannot have this path below the skill's folder."""
     parts = path.split("/")
     # guard: skill-archive-paths
     if any(part in ("", ".", "..") for part in parts) or "\\" in path or not path.isprintable():
-        raise BadSkillArchive(f"The zip has a file with a path that is not taken: {_shown(path)}.")
+        raise BadSkillArchive(f"{of} has a file with a path that is not taken: {_shown(path)}.")
+    if len(path) > MAX_PATH_CHARACTERS or len(parts) > MAX_DEPTH + 1:
+        raise BadSkillArchive(f"{of} has a path that is too long or too deep: {_shown(path)}.")
+
+
+def _check_entry(entry: zipfile.ZipInfo) -> None:
+    path = entry.orig_filename
+    check_path(path)
     # Later versions of Python take another name for the file from an extra field of the entry.
     # guard: skill-archive-one-name
     if entry.filename != path:
         raise BadSkillArchive(f"The zip gives a file two names: {_shown(path)}.")
-    if len(path) > MAX_PATH_CHARACTERS or len(parts) > MAX_DEPTH + 1:
-        raise BadSkillArchive(f"A path in the zip is too long or too deep: {_shown(path)}.")
     kind = stat.S_IFMT(entry.external_attr >> 16)
     # guard: skill-archive-links
     if kind not in (0, stat.S_IFREG):
@@ -129,11 +136,12 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
         raise BadSkillArchive(f"{_shown(path)} is compressed by a method that is not taken.")
 
 
-def _check_no_file_is_a_folder(files: dict[str, bytes]) -> None:
-    for path in files:
+def check_no_file_is_a_folder(paths: Collection[str]) -> None:
+    """Raises ``BadSkillArchive`` if one of the paths is below another."""
+    for path in paths:
         for parent in PurePosixPath(path).parents:
-            if str(parent) in files:
-                raise BadSkillArchive(f"{_shown(str(parent))} in the zip is a file and a folder.")
+            if str(parent) in paths:
+                raise BadSkillArchive(f"{_shown(str(parent))} is a file and a folder.")
 
 
 def _below_the_folder(files: dict[str, bytes]) -> dict[str, bytes]:

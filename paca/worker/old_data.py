@@ -8,6 +8,7 @@ from paca.accounts.services import people
 from paca.common.best_effort import tolerated
 from paca.conversations import retention
 from paca.conversations.services import model_calls
+from paca.repositories.skill_sources import fetching
 from paca.worker.database import Database
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
     await database.call(people.remove_expired_sign_ins)
     await database.call(model_calls.mark_lost_as_abandoned)
     await database.call(model_calls.complete_rows)
+    await asyncio.to_thread(fetching.remove_left)
     removed = await database.call(
         retention.remove_old_data,
         retention.KeepTimes.from_settings(),

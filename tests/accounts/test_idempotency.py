@@ -24,6 +24,8 @@ WITHOUT_KEY = {
     "POST /api/v1/workspaces/{workspace_id}/invitations/",
     "POST /api/v1/projects/{project}/invitations/",
     "POST /api/v1/projects/{project}/agents/{agent_id}/skills/upload/",
+    "POST /api/v1/projects/{project}/agents/{agent_id}/skills/git/look/",
+    "POST /api/v1/projects/{project}/agents/{agent_id}/skills/{skill_id}/check/",
     "POST /api/v1/tokens/",
     "POST /api/v1/tickets/",
     # A key takes the place of that for the same provider: twice is once.

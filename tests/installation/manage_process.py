@@ -44,6 +44,7 @@ def clean_environment() -> dict[str, str]:
         "LOG_FORMAT": "text",
         "PRIVATE_MODEL_SERVERS": "127.0.0.1:*",  # the scripted model servers
         "PRIVATE_MCP_SERVERS": "127.0.0.1:*",
+        "PRIVATE_GIT_SERVERS": "127.0.0.1:*",
     }
 
 

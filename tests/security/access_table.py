@@ -187,6 +187,15 @@ ROWS: dict[str, tuple[int, ...]] = {
     # Those who may upload are told that the file is missing.
     f"POST {P}agents/{{agent_id}}/skills/upload/":
                                        (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
+    # Those who may add skills are told that the address is missing; the skill is not from git.
+    f"POST {P}agents/{{agent_id}}/skills/git/look/":
+                                       (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/skills/git/import/":
+                                       (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/skills/{{skill_id}}/check/":
+                                       (401, 404, 403, 403, 409, 409, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/skills/{{skill_id}}/update/":
+                                       (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/skills/{{skill_id}}/":
                                        (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"PATCH {P}agents/{{agent_id}}/skills/{{skill_id}}/":

@@ -27,6 +27,25 @@ UNKNOWN = ({"nonsense": 1}, "nonsense", "There is no such field.")
 # Each row: the body, the field that the error names, and a part of its message.
 TABLE: dict[str, list[tuple[Any, str, str]]] = {
     f"PATCH {A}skills/{{skill_id}}/": [UNKNOWN, ({"enabled": "maybe"}, "enabled", "valid boolean")],
+    f"POST {A}skills/git/look/": [
+        UNKNOWN,
+        ({}, "url", REQUIRED),
+        ({"url": "file:///etc"}, "url", "Write an address"),
+        ({"url": "https://a.example/b/c", "ref": "--x"}, "ref", "no name of a branch"),
+        ({"url": "https://a.example/b/c", "folder": "../x"}, "folder", "path of a folder"),
+    ],
+    f"POST {A}skills/git/import/": [
+        UNKNOWN,
+        ({}, "url", REQUIRED),
+        ({"url": "a", "commit": "main", "folders": [""]}, "commit", "full id of the commit"),
+        ({"url": "a", "commit": ZERO, "folders": []}, "folders", "may not be empty"),
+        ({"url": "a", "commit": "0" * 40, "folders": [""]}, "url", "Write an address"),
+    ],
+    f"POST {A}skills/{{skill_id}}/update/": [
+        UNKNOWN,
+        ({}, "commit", REQUIRED),
+        ({"commit": "main"}, "commit", "full id of the commit"),
+    ],
     f"POST {A}skills/": [UNKNOWN, ({}, "content", REQUIRED), ({"template": ""}, "template", BLANK)],
     **{
         f"POST {base}memory/": [
@@ -255,6 +274,7 @@ BY_ID_ONLY = {
     f"POST {D}restore/": "doc_id",
     f"POST {P}sprints/{{sprint_id}}/start/": "sprint_id",
     f"POST {A}test-connection/": "agent_id",
+    f"POST {A}skills/{{skill_id}}/check/": "skill_id",
     f"POST {A}setup/rebuild/": "agent_id",
     f"POST {M}{{server_id}}/test/": "server_id",
     f"POST {M}{{server_id}}/sign-in/": "server_id",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from paca.agents.models import Skill, SkillFile
@@ -17,12 +18,28 @@ class SkillFileSerializer(serializers.ModelSerializer[SkillFile]):
         fields = ("path", "size_bytes")
 
 
+class SkillOriginSerializer(serializers.ModelSerializer[Skill]):
+    """Where in git a skill was read. It stays at ``commit`` until a person takes another one."""
+
+    url = serializers.CharField(source="git_url")
+    ref = serializers.CharField(
+        source="git_ref", help_text="The branch, tag or commit; empty for the default branch."
+    )
+    folder = serializers.CharField(source="git_folder")
+    commit = serializers.CharField(source="git_commit")
+
+    class Meta:
+        model = Skill
+        fields = ("url", "ref", "folder", "commit")
+
+
 class SkillSerializer(serializers.ModelSerializer[Skill]):
     """A skill. ``token_estimate`` is for its text, at four characters a token."""
 
     triggers = serializers.ListField(child=serializers.CharField())
     files = SkillFileSerializer(many=True)
     token_estimate = serializers.SerializerMethodField()
+    git = serializers.SerializerMethodField()
 
     class Meta:
         model = Skill
@@ -30,6 +47,7 @@ class SkillSerializer(serializers.ModelSerializer[Skill]):
             "id",
             "name",
             "source",
+            "git",
             "description",
             "content",
             "triggers",
@@ -40,6 +58,10 @@ class SkillSerializer(serializers.ModelSerializer[Skill]):
             "created_at",
             "updated_at",
         )
+
+    @extend_schema_field(SkillOriginSerializer(allow_null=True))
+    def get_git(self, skill: Skill) -> dict[str, str] | None:
+        return dict(SkillOriginSerializer(skill).data) if skill.git_commit else None
 
     def get_token_estimate(self, skill: Skill) -> int:
         return len(skill.content) // CHARACTERS_PER_TOKEN

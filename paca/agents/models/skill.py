@@ -15,6 +15,7 @@ from paca.projects.models import Project
 
 MAX_NAME_CHARACTERS, MAX_DESCRIPTION_CHARACTERS, MAX_CONTENT_CHARACTERS = 64, 1024, 60_000
 MAX_TRIGGERS, MAX_TRIGGER_CHARACTERS, MAX_PATH_CHARACTERS = 20, 50, 200
+MAX_URL_CHARACTERS, MAX_REF_CHARACTERS = 500, 200
 # A message that begins with one of these words and a slash must not load a skill.
 RESERVED_NAMES = frozenset(
     {"paca", "skill", "skills", "clear", "continue", "help", "interrupt", "pause", "resume", "stop"}
@@ -51,6 +52,7 @@ class SkillSource(models.TextChoices):
     INLINE = "inline", "Written here"
     TEMPLATE = "template", "From a template"
     UPLOAD = "upload", "Uploaded"
+    GIT = "git", "From git"
 
 
 class SkillQuerySet(models.QuerySet["Skill"]):
@@ -97,6 +99,24 @@ class Skill(BaseModel):
         default=False, help_text="Its text is in every prompt; it need not be opened."
     )
     enabled = models.BooleanField(default=True)
+    git_url = models.CharField(max_length=MAX_URL_CHARACTERS, blank=True, db_default="", default="")
+    git_ref = models.CharField(
+        max_length=MAX_REF_CHARACTERS,
+        blank=True,
+        db_default="",
+        default="",
+        help_text="The branch, tag or commit it was read from; empty for the default branch.",
+    )
+    git_folder = models.CharField(
+        max_length=MAX_PATH_CHARACTERS, blank=True, db_default="", default=""
+    )
+    git_commit = models.CharField(
+        max_length=64,
+        blank=True,
+        db_default="",
+        default="",
+        help_text="The commit it was read from. It changes only when a person takes another one.",
+    )
 
     objects = SkillQuerySet.as_manager()
 
@@ -114,6 +134,11 @@ class Skill(BaseModel):
             ),
             models.CheckConstraint(
                 name="skill_source_is_known", condition=Q(source__in=SkillSource.values)
+            ),
+            models.CheckConstraint(
+                name="skill_from_git_names_its_commit",
+                condition=Q(source=SkillSource.GIT, git_url__gt="", git_commit__gt="")
+                | (~Q(source=SkillSource.GIT) & Q(git_url="", git_commit="")),
             ),
         ]
 

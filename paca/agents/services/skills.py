@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +13,7 @@ from django.db.models import Sum
 from paca.accounts import audit
 from paca.agents import catalogue, skill_archive
 from paca.agents.models import Agent, Skill, SkillFile
+from paca.agents.skill_archive import UploadedSkill
 from paca.common import validation
 from paca.common.errors import Conflict
 from paca.common.text import is_storable
@@ -28,6 +30,16 @@ class TooManySkills(Conflict):
     code = "too_many_skills"
 
 
+@dataclass(frozen=True, slots=True)
+class GitOrigin:
+    """Where in git a skill was read: the address, the branch or tag, the folder, and the full id of the commit."""
+
+    git_url: str
+    git_ref: str
+    git_folder: str
+    git_commit: str
+
+
 @transaction.atomic
 def create(
     agent: Agent,
@@ -36,28 +48,23 @@ def create(
     by: audit.HasActor | None,
     source: str = Skill.Source.INLINE,
     files: dict[str, bytes] | None = None,
+    origin: GitOrigin | None = None,
     **settings: Any,
 ) -> Skill:
     """Add a skill to an agent. ``settings`` are any of ``SKILL_SETTINGS``, ``files`` the data by path.
 
     Raises ``Invalid`` with the errors of each field, and ``TooManySkills``.
     """
-    skill = Skill(agent=agent, name=name.strip(), source=source)
+    from_git = asdict(origin) if origin else {}
+    skill = Skill(agent=agent, name=name.strip(), source=source, **from_git)
     _apply(skill, settings)
     validation.check(skill)
-    _check_limits(agent, files or {})
+    if agent.skills.count() >= MAX_SKILLS:
+        raise TooManySkills(f"An agent has at most {MAX_SKILLS} skills. Delete one first.")
+    _check_files(agent, files or {})
     skill.save()
-    SkillFile.objects.bulk_create(
-        SkillFile(
-            skill=skill,
-            path=path,
-            data=data,
-            size_bytes=len(data),
-            sha256=hashlib.sha256(data).hexdigest(),
-        )
-        for path, data in (files or {}).items()
-    )
-    facts = {**_place(skill), "source": str(source), "files": len(files or {})}
+    _add_files(skill, files or {})
+    facts = {**_place(skill), "source": str(source), "files": len(files or {}), **from_git}
     audit.record("skill.created", skill, by=by, **facts)
     _tell_pages(agent)
     return skill
@@ -93,6 +100,49 @@ def create_from_upload(agent: Agent, data: bytes, *, by: audit.HasActor | None) 
         content=uploaded.document.content,
         triggers=list(uploaded.document.triggers),
     )
+
+
+def create_from_git(
+    agent: Agent, read: UploadedSkill, origin: GitOrigin, *, by: audit.HasActor | None
+) -> Skill:
+    """Add a skill that was read at a commit. Raises what ``create`` raises."""
+    return create(
+        agent,
+        name=read.document.name,
+        by=by,
+        source=Skill.Source.GIT,
+        files=read.files,
+        origin=origin,
+        description=read.document.description,
+        content=read.document.content,
+        triggers=list(read.document.triggers),
+    )
+
+
+@transaction.atomic
+def take_commit(
+    skill: Skill, read: UploadedSkill, commit: str, *, by: audit.HasActor | None
+) -> Skill:
+    """Replace text and files of a skill from git by those of another commit. Its name and settings stay, and so do its
+    keywords if the document has none.
+
+    Raises ``Invalid`` with the errors of each field, and ``TooManySkills``.
+    """
+    former, document = skill.git_commit, read.document
+    given: dict[str, Any] = {"description": document.description, "content": document.content}
+    if document.triggers:
+        given["triggers"] = list(document.triggers)
+    _apply(skill, given)
+    skill.git_commit = commit
+    validation.check(skill)
+    SkillFile.objects.filter(skill=skill).delete()
+    _check_files(skill.agent, read.files)
+    skill.save()
+    _add_files(skill, read.files)
+    facts = {"from": former, "to": commit, "git_url": skill.git_url, "files": len(read.files)}
+    audit.record("skill.updated", skill, by=by, **_place(skill), **facts)
+    _tell_pages(skill.agent)
+    return skill
 
 
 @transaction.atomic
@@ -142,9 +192,20 @@ def _distinct(keywords: Iterable[str]) -> list[str]:
     return list(found.values())
 
 
-def _check_limits(agent: Agent, files: dict[str, bytes]) -> None:
-    if agent.skills.count() >= MAX_SKILLS:
-        raise TooManySkills(f"An agent has at most {MAX_SKILLS} skills. Delete one first.")
+def _add_files(skill: Skill, files: dict[str, bytes]) -> None:
+    SkillFile.objects.bulk_create(
+        SkillFile(
+            skill=skill,
+            path=path,
+            data=data,
+            size_bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+        )
+        for path, data in files.items()
+    )
+
+
+def _check_files(agent: Agent, files: dict[str, bytes]) -> None:
     stored = SkillFile.objects.filter(skill__agent=agent)
     if stored.count() + len(files) > MAX_AGENT_FILES:
         raise TooManySkills(

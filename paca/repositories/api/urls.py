@@ -2,7 +2,9 @@
 
 from django.urls import path
 
-from paca.repositories.api import views
+from paca.repositories.api import skills, views
+
+SKILLS = "projects/<uuid:project>/agents/<uuid:agent_id>/skills/"
 
 urlpatterns = [
     path(
@@ -40,4 +42,8 @@ urlpatterns = [
         views.RepositoriesOfAgent.as_view(),
         name="agent-repositories",
     ),
+    path(f"{SKILLS}git/look/", skills.LookForSkills.as_view(), name="skill-source-look"),
+    path(f"{SKILLS}git/import/", skills.ImportSkills.as_view(), name="skill-source-import"),
+    path(f"{SKILLS}<uuid:skill_id>/check/", skills.CheckSkill.as_view(), name="skill-check"),
+    path(f"{SKILLS}<uuid:skill_id>/update/", skills.UpdateSkill.as_view(), name="skill-update"),
 ]

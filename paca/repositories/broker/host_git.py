@@ -65,8 +65,15 @@ CPU_SECONDS = 3600
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+MAX_OUTPUT_BYTES, MAX_SAID_BYTES = 256 << 20, 1 << 20
+
+
 class GitFailed(Exception):
     """Git on the host has not done what it was asked; the text is the end of what it said, without secrets."""
+
+
+class TooMuchOutput(GitFailed):
+    """A command printed more than was wanted of it."""
 
 
 def _quoted(text: str) -> str:
@@ -104,10 +111,11 @@ def config_file(text: str) -> Iterator[int]:
 
 
 class HostGit:
-    """Starts git commands. ``max_bytes``: how large a file may become that they write."""
+    """Starts git commands. ``max_bytes``: how large a file may become that they write. ``max_memory``: how much they may
+    map; 0 for no bound."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int, *, max_memory: int = 0) -> None:
+        self._max_bytes, self._max_memory = max_bytes, max_memory
 
     async def start(
         self,
@@ -145,20 +153,55 @@ class HostGit:
     ) -> str:
         """What a command printed. Raises ``GitFailed`` or ``TimeoutError``; it is killed then."""
         with config_file(config_for(route, addresses)) as config:
-            try:
-                process = await self.start(*arguments, config=config, inherited=inherited)
-            except OSError as error:
-                raise GitFailed(
-                    f"git does not start on the server of Paca: {error.strerror}"
-                ) from error
-            try:
-                async with asyncio.timeout(seconds):
-                    output, problem = await process.communicate()
-            finally:
-                kill(process)
+            output = await self._output(
+                *arguments, config=config, inherited=inherited, seconds=seconds
+            )
+        return output.decode("utf-8", "replace")
+
+    async def read(
+        self, *arguments: str, given: bytes = b"", max_output: int, seconds: float
+    ) -> bytes:
+        """What a command printed that reads ``given`` and asks no server.
+
+        Raises ``TooMuchOutput`` as soon as it prints more than ``max_output`` bytes, and what else ``run`` raises.
+        """
+        with config_file(config_for(None)) as config, config_file("") as stdin:
+            os.write(stdin, given)
+            os.lseek(stdin, 0, os.SEEK_SET)
+            return await self._output(
+                *arguments, config=config, stdin=stdin, max_output=max_output, seconds=seconds
+            )
+
+    async def _output(
+        self,
+        *arguments: str,
+        config: int,
+        seconds: float,
+        stdin: int = asyncio.subprocess.DEVNULL,
+        inherited: tuple[int, ...] = (),
+        max_output: int = MAX_OUTPUT_BYTES,
+    ) -> bytes:
+        try:
+            process = await self.start(*arguments, config=config, stdin=stdin, inherited=inherited)
+        except OSError as error:
+            raise GitFailed(
+                f"git does not start on the server of Paca: {error.strerror}"
+            ) from error
+        assert process.stdout is not None
+        assert process.stderr is not None
+        said = asyncio.create_task(_all_of(process.stderr, MAX_SAID_BYTES))
+        try:
+            async with asyncio.timeout(seconds):
+                output = await _all_of(process.stdout, max_output)
+                problem = await said
+                await process.wait()
+        finally:
+            said.cancel()
+            kill(process)
+            await process.wait()
         if process.returncode:
             raise GitFailed(problem[-1000:].decode("utf-8", "replace").strip() or "it was ended")
-        return output.decode("utf-8", "replace")
+        return output
 
     def _bound(self) -> None:
         """Called in the child: it ends with this process, and within its bounds."""
@@ -166,6 +209,18 @@ class HostGit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (self._max_bytes, self._max_bytes))
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if self._max_memory:
+            resource.setrlimit(resource.RLIMIT_AS, (self._max_memory, self._max_memory))
+
+
+async def _all_of(stream: asyncio.StreamReader, limit: int) -> bytes:
+    found = bytearray()
+    while piece := await stream.read(1 << 16):
+        found += piece
+        # guard: git-output-is-bounded
+        if len(found) > limit:
+            raise TooMuchOutput("it printed more than was wanted")
+    return bytes(found)
 
 
 def kill(process: asyncio.subprocess.Process) -> None:

@@ -173,7 +173,7 @@ def answer_problem(route: Route, answer: Answer, wanted_type: str) -> str:
     """Why an answer is none for git, as a sentence with the next step; empty if it is one."""
     host = route.server[0]
     if answer.status in (301, 302, 303, 307, 308):
-        return f"{host} says that the repository is at {_place(answer)} now. A person can change its address."
+        return f"{host} says that the repository is at {moved_to(answer)} now. A person can change its address."
     if answer.status in (401, 403):
         return f"{host} refuses the credentials of {route.name}. A person must renew them, or their rights."
     if answer.status == 404:
@@ -186,7 +186,7 @@ def answer_problem(route: Route, answer: Answer, wanted_type: str) -> str:
     return ""
 
 
-def _place(answer: Answer) -> str:
+def moved_to(answer: Answer) -> str:
     """Where a redirect leads, without what a server might hide in it."""
     try:
         found = urlsplit(answer.header("location") or "")

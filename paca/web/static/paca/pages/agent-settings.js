@@ -2,6 +2,7 @@
 
 import "./forms.js";
 import "../agents/mcp-servers.js";
+import "../agents/skill-sources.js";
 import "../agents/preview-element.js";
 
 const links = new Map([...document.querySelectorAll(".settings > .nav a")].map((link) => [link.hash.slice(1), link]));
