@@ -14,7 +14,9 @@ from tests.support.git_server import GitServer
 
 PHONE = {**LOOKS["phone-dark"], "viewport": {"width": 320, "height": 720}}
 BOATS = "---\nname: boats\ndescription: Builds boats.\n---\nHow to build\u200b boats.\n".encode()
-MARKET = b'{"name": "harbor", "plugins": [{"name": "sewing", "description": "S", "source": "./sails"}]}'
+MARKET = (
+    b'{"name": "harbor", "plugins": [{"name": "sewing", "description": "S", "source": "./sails"}]}'
+)
 FILES = {
     "boats/SKILL.md": BOATS,
     "boats/build.py": b"print('boat')\n",
@@ -86,7 +88,9 @@ def test_skills_of_a_repository_are_read_added_and_updated_by_a_click(
             boats.get_by_role("button", name=f"Take commit {commit[:12]}").click()
         boats.locator("> summary").click()
         expect(boats).to_contain_text(commit[:12])
-        expect(boats.get_by_label("Text Markdown")).to_have_value("How to build\u200b boats.\nThen sail.\n")
+        expect(boats.get_by_label("Text Markdown")).to_have_value(
+            "How to build\u200b boats.\nThen sail.\n"
+        )
     for name in ("boats", "sails"):
         remove(page, name)
 

@@ -2437,7 +2437,9 @@ MUTANTS = (
     Mutant(
         "skills-are-taken-at-the-commit-that-was-shown",
         value("source"),
-        (f"{SKILL_SOURCES}::test_taken_skill_remembers_its_commit_and_stays_when_the_branch_moves",),
+        (
+            f"{SKILL_SOURCES}::test_taken_skill_remembers_its_commit_and_stays_when_the_branch_moves",
+        ),
     ),
     Mutant(
         "broker-private-addresses",

@@ -139,7 +139,12 @@ def take_commit(
     _check_files(skill.agent, read.files)
     skill.save()
     _add_files(skill, read.files)
-    facts = {"from": former, "to": commit, "git_url": skill.git_url, "files": len(read.files)}
+    facts: dict[str, Any] = {
+        "from": former,
+        "to": commit,
+        "git_url": skill.git_url,
+        "files": len(read.files),
+    }
     audit.record("skill.updated", skill, by=by, **_place(skill), **facts)
     _tell_pages(skill.agent)
     return skill

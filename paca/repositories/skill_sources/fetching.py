@@ -182,7 +182,13 @@ def _error(source: SkillSource, route: Route, answer: Answer) -> PacaError | Non
 
 async def _fetch(git: HostGit, source: SkillSource, route: Route, folder: Path) -> str:
     """Copy the commit without its history and without large files; gives its id."""
-    remote = ("remote.source.url=" + route.url, "remote.source.promisor=true")
+    size = f"blob:limit={MAX_FILE_BYTES + 1}"
+    # Git stores none of this then: what it reads later fetches nothing.
+    remote = (
+        f"remote.source.url={route.url}",
+        "remote.source.promisor=true",
+        f"remote.source.partialclonefilter={size}",
+    )
     try:
         await git.run(
             "init", "--quiet", "--bare", "--template=", str(folder), seconds=LOCAL_SECONDS
@@ -191,7 +197,7 @@ async def _fetch(git: HostGit, source: SkillSource, route: Route, folder: Path) 
             *(part for value in remote for part in ("-c", value)),
             *(f"--git-dir={folder}", "fetch", "--quiet", "--depth=1", "--no-tags"),
             *("--no-write-fetch-head", "--no-auto-maintenance"),
-            *(f"--filter=blob:limit={MAX_FILE_BYTES + 1}", "source"),
+            *(f"--filter={size}", "source"),
             f"{source.ref or 'HEAD'}:{REF}",
             route=route,
             addresses=await checked_address(route),
