@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from rest_framework import serializers
 
@@ -90,7 +90,8 @@ class FoundSkillSerializer(serializers.Serializer[FoundSkill]):
     warnings = serializers.ListField(child=serializers.CharField())
 
     def get_files(self, skill: FoundSkill) -> list[dict[str, Any]]:
-        left = self.context.setdefault("left", [MAX_SHOWN_BYTES])
+        # One dictionary for all skills of the answer.
+        left = cast("dict[str, Any]", self.context).setdefault("left", [MAX_SHOWN_BYTES])
         rows = []
         for path, data in skill.read.files.items() if skill.read else ():
             text = text_of(data) if len(data) <= left[0] else None

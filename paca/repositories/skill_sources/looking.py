@@ -64,7 +64,10 @@ class UpdateCheck:
 
 
 def look(source: SkillSource, route: Route) -> Found:
-    """Read what a source has. Raises ``NoSkillFound`` and what ``fetching.read`` raises."""
+    """Read what a source has.
+
+    Raises ``NoSkillFound``, ``Invalid`` if there is no such folder, and what ``fetching.read`` raises.
+    """
     folders = SkillFolders(())
 
     def choose(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
@@ -94,8 +97,10 @@ def look(source: SkillSource, route: Route) -> Found:
 def take(
     source: SkillSource, route: Route, wanted: Sequence[str]
 ) -> tuple[Snapshot, list[FoundSkill]]:
-    """Read the skills in these folders. Raises ``Invalid`` for one that cannot be taken, and what ``fetching.read``
-    raises."""
+    """Read the skills in these folders.
+
+    Raises ``NoSkillFound`` if one is not there, ``Invalid`` if one cannot be taken, and what ``fetching.read`` raises.
+    """
     folders = SkillFolders(())
 
     def choose(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
