@@ -15,10 +15,9 @@ from django.http import HttpResponse
 
 from paca.accounts.models import AuditEntry
 from paca.agents.models import Skill, SkillFile
-from paca.repositories.broker import host_git
 from paca.repositories.skill_sources import fetching, reading
 from tests.support.api import Api
-from tests.support.git_server import TOKEN, GitServer, git
+from tests.support.git_server import HEADER, TOKEN, GitServer, git
 from tests.support.repositories import make_connection, make_repository
 from tests.support.world import World, make_world
 
@@ -198,6 +197,7 @@ def test_skill_in_the_folder_of_another_has_its_own_files(
         ({"url": "git@github.com:team/app.git"}, "url"),
         ({"url": "https://ada:word@git.example.org/team/app"}, "url"),
         ({"url": "https://git.example.org/a/../b"}, "url"),
+        ({"url": "https://[x/team/app"}, "url"),
         ({"url": "https://git.example.org/t/a", "ref": "--upload-pack=id"}, "ref"),
         ({"url": "https://git.example.org/t/a", "ref": "main:refs/heads/x"}, "ref"),
         ({"url": "https://git.example.org/t/a", "ref": "+main"}, "ref"),
@@ -299,7 +299,7 @@ def test_copy_of_a_killed_process_is_removed_and_one_in_use_stays(
 def test_private_repository_is_read_with_the_credentials_of_the_project(
     world: World, api: Api, server: GitServer
 ) -> None:
-    server.header = f"Basic {basic_header()}"
+    server.header = HEADER
     status, code, said = refusal(api, world, server.url("kit"))
     assert (status, code) == (409, "git_server_refused")
     assert "link it under Repositories" in said
@@ -312,12 +312,6 @@ def test_private_repository_is_read_with_the_credentials_of_the_project(
     assert TOKEN not in str(found)
     other = make_world("Other")
     assert refusal(Api(other.user), other, server.url("kit"))[1] == "git_server_refused"
-
-
-def basic_header() -> str:
-    from base64 import b64encode
-
-    return b64encode(f"git:{TOKEN}".encode()).decode()
 
 
 # --- taking --------------------------------------------------------------------------------------
@@ -497,6 +491,7 @@ def test_marketplace_lists_its_plugins_with_their_skills(
             {"name": "npm", "source": {"source": "npm", "package": "x"}},
             {"name": "out", "source": "../../etc"},
             {"name": "local", "source": {"source": "url", "url": "file:///etc"}},
+            {"name": "odd", "source": {"source": "github", "repo": "a/b", "ref": "\ud800"}},
             "nonsense",
         ],
     }
@@ -510,7 +505,7 @@ def test_marketplace_lists_its_plugins_with_their_skills(
     assert plugins["far"]["elsewhere"] == far
     assert plugins["deep"]["elsewhere"]["folder"] == "x/y"
     problems = [name for name, each in plugins.items() if each["problem"]]
-    assert problems == ["npm", "out", "local"]
+    assert problems == ["npm", "out", "local", "odd"]
 
 
 @pytest.mark.parametrize("text", [b"{", b"[1]", b'{"plugins": 1}', b"\xff", b"[" * 100_000])
@@ -530,4 +525,3 @@ def test_only_as_much_is_read_as_is_bounded(
     boats, sails = look(api, world, server.url("kit"))["skills"]
     assert "Name the folder" in boats["problem"]
     assert sails["problem"] == ""
-    assert host_git.MAX_OUTPUT_BYTES

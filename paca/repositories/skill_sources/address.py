@@ -48,7 +48,7 @@ def parse(url: str, ref: str = "", folder: str = "") -> SkillSource:
     url, ref, folder = url.strip(), ref.strip(), folder.strip()
     url, page_ref, page_folder = _from_page(url)
     source = SkillSource(_checked_url(url), ref or page_ref, _folder(folder or page_folder))
-    if source.ref and (len(source.ref) > MAX_REF_CHARACTERS or BAD_REF.search(source.ref)):
+    if source.ref and not _is_ref(source.ref):
         raise Invalid(fields={"ref": ["This is no name of a branch or tag, and no full commit."]})
     return source
 
@@ -78,9 +78,12 @@ def route_to(project: Project, source: SkillSource) -> Route:
 
 def _from_page(url: str) -> tuple[str, str, str]:
     """The address of the repository, the branch and the folder, if this is the address of a page; else as it is."""
-    parts = urlsplit(url) if url.startswith(("https://", "http://")) else None
-    found = PAGE.match(parts.path) if parts else None
-    if parts is None or found is None:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url, "", ""
+    found = PAGE.match(parts.path)
+    if found is None:
         return url, "", ""
     folder = unquote(found["folder"] or "").removesuffix(DOCUMENT)
     address = urlunsplit((parts.scheme, parts.netloc, found["repository"], "", ""))
@@ -99,6 +102,10 @@ def _checked_url(url: str) -> str:
     if not may_be_plain(address):
         raise Invalid(fields={"url": ["Write https://. Skills are not read over http://."]})
     return address
+
+
+def _is_ref(ref: str) -> bool:
+    return len(ref) <= MAX_REF_CHARACTERS and ref.isprintable() and not BAD_REF.search(ref)
 
 
 def _folder(folder: str) -> str:

@@ -52,7 +52,7 @@ function textBlock(label, text) {
 function fileRow({ path, size_bytes: size, text }) {
   const words = `${shown(path)} · ${sizeInWords(size)}`;
   if (text === null) return html`<p class="hint"><bdi>${words}</bdi>: no text, or too long to show. Read it in the repository.</p>`;
-  return html`<details class="col gap-2"><summary class="hint"><bdi>${words}</bdi></summary><pre class="plain" tabindex="0" role="group" aria-label=${shown(path)}>${shown(text)}</pre></details>`;
+  return html`<details class="col gap-2"><summary class="hint row">${icon("chevron-down", "icon-s")}<bdi>${words}</bdi></summary><pre class="plain" tabindex="0" role="group" aria-label=${shown(path)}>${shown(text)}</pre></details>`;
 }
 
 function skillText(skill) {
@@ -96,7 +96,7 @@ class SkillSource {
       this.#problem = "";
       this.#key = newClientId();
       this.#show();
-      this.#place.focus();
+      this.#place.querySelector("[tabindex]").focus();
     });
   }
 
@@ -114,7 +114,7 @@ class SkillSource {
   #template() {
     const { skills, commit, ref, marketplace, left_out: leftOut } = this.#found;
     const count = skills.length + leftOut;
-    return html`<p role="status"><b>${count} skill${count === 1 ? "" : "s"}</b> at commit <code title=${commit}>${short(commit)}</code>${ref && ref !== commit ? html` of <code><bdi>${shown(ref)}</bdi></code>` : nothing}.
+    return html`<p role="status" tabindex="-1"><b>${count} skill${count === 1 ? "" : "s"}</b> at commit <code title=${commit}>${short(commit)}</code>${ref && ref !== commit ? html` of <code><bdi>${shown(ref)}</bdi></code>` : nothing}.
       A skill is text that tells the agent what to do: read it before you add it.</p>
       ${leftOut ? notice(`The first ${skills.length} are shown. Name a folder to see others.`) : nothing}
       ${marketplace ? this.#marketplace(marketplace) : nothing}
@@ -150,7 +150,7 @@ class SkillSource {
       this.#show();
     };
     return html`<div class="card"><label class="set-row"><input type="checkbox" class="check" .checked=${this.#chosen.has(folder)} ?disabled=${Boolean(why)} @change=${toggle} aria-label="Add ${shown(name)}">
-      <div><b>${shown(name)}</b><small dir="auto">${shown(description)}</small>${why ? html`<small class="c-bad">${shown(why)}${taken ? nothing : " It can be uploaded as a zip once that is repaired."}</small>` : nothing}</div>
+      <div><b>${shown(name)}</b><small dir="auto">${shown(description)}</small>${why ? html`<p class=${taken ? "hint" : "field-error"}>${shown(why)}${taken ? nothing : " It can be uploaded as a zip once that is repaired."}</p>` : nothing}</div>
       ${skill.warnings.length ? html`<span class="badge badge-wait">${skill.warnings.length} to note</span>` : nothing}</label>
       <details class="role" ?open=${this.#found.skills.length <= ALL_SHOWN}><summary class="set-row"><div><small><bdi>${shown(folder) || "The top folder"}</bdi> · about ${tokens.toLocaleString("en")} tokens${files.length ? ` · ${files.length} file${files.length === 1 ? "" : "s"}` : ""}</small></div><small>Read it</small>${icon("chevron-down")}</summary>${skillText(skill)}</details></div>`;
   }
@@ -188,11 +188,11 @@ function fileChange({ path, change, diff }) {
 function updateTemplate(checked, button, place) {
   const { commit, moved, changes, skill } = checked;
   const at = html`<code title=${commit}>${short(commit)}</code>`;
-  if (!changes.length) return html`<p class="hint" role="status">${moved ? html`The branch is at ${at} now. This skill is the same there.` : html`It is up to date: the branch is still at ${at}.`}</p>`;
-  return html`<p role="status">${moved ? html`The branch is at ${at} now. This would change:` : html`The branch is still at ${at}. The skill was changed here since; taking that commit again would change:`}</p>
+  if (!changes.length) return html`<p class="hint" role="status" tabindex="-1">${moved ? html`The branch is at ${at} now. This skill is the same there.` : html`It is up to date: the branch is still at ${at}.`}</p>`;
+  return html`<p role="status" tabindex="-1">${moved ? html`The branch is at ${at} now. This would change:` : html`The branch is still at ${at}. The skill was changed here since; taking that commit again would change:`}</p>
     ${skill.warnings.map((text) => notice(text, "notice-wait"))}
     ${changes.map(fileChange)}
-    <details class="col gap-2"><summary class="hint">Read the whole new text</summary>${skillText({ ...skill, warnings: [] })}</details>
+    <details class="col gap-2"><summary class="hint row">${icon("chevron-down", "icon-s")}Read the whole new text</summary>${skillText({ ...skill, warnings: [] })}</details>
     <div class="row"><button type="button" class="btn btn-primary btn-s" @click=${({ target }) => update(target, checked, button, place)}>Take commit ${short(commit)}</button></div>`;
 }
 
@@ -208,7 +208,7 @@ function check(button) {
   return work(button, place, "Reading the repository. This can take a minute…", async () => {
     const checked = await call("POST", button.dataset.skillCheck, {});
     render(updateTemplate(checked, button, place), place);
-    place.focus();
+    place.querySelector("[tabindex]").focus();
   });
 }
 
