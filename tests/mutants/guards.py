@@ -56,7 +56,8 @@ PLUGINS = "tests/agents/test_plugins.py"
 HELD = "tests/conversations/test_held_work.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
-SKILL_SOURCES = "tests/repositories/test_skill_sources.py"
+SKILL_LOOKS = "tests/repositories/skill_sources/test_looking.py"
+SKILL_TAKING = "tests/repositories/skill_sources/test_taking.py"
 BROKER_FETCHES = "tests/repositories/broker/test_fetches.py"
 BROKER_PUSHES = "tests/repositories/broker/test_pushes.py"
 BROKER_CONTROL = "tests/repositories/broker/test_control.py"
@@ -2407,39 +2408,37 @@ MUTANTS = (
     Mutant(
         "git-output-is-bounded",
         never,
-        (f"{SKILL_SOURCES}::test_repository_that_is_too_large_or_has_too_many_files_is_refused",),
+        (f"{SKILL_LOOKS}::test_repository_that_is_too_large_or_has_too_many_files_is_refused",),
     ),
     Mutant(
         "skill-sources-over-tls",
         never,
-        (f"{SKILL_SOURCES}::test_address_that_is_no_repository_by_https_is_refused",),
+        (f"{SKILL_LOOKS}::test_address_that_is_no_repository_by_https_is_refused",),
     ),
     Mutant(
         "copy-in-use-stays",
         always,
-        (f"{SKILL_SOURCES}::test_copy_of_a_killed_process_is_removed_and_one_in_use_stays",),
+        (f"{SKILL_LOOKS}::test_copy_of_a_killed_process_is_removed_and_one_in_use_stays",),
     ),
     Mutant(
         "skill-source-read-is-bounded",
         never,
-        (f"{SKILL_SOURCES}::test_only_as_much_is_read_as_is_bounded",),
+        (f"{SKILL_LOOKS}::test_only_as_much_is_read_as_is_bounded",),
     ),
     Mutant(
         "skill-source-file-size",
         value("None"),
-        (f"{SKILL_SOURCES}::test_look_says_what_is_wrong_with_a_skill_and_shows_the_others",),
+        (f"{SKILL_LOOKS}::test_look_says_what_is_wrong_with_a_skill_and_shows_the_others",),
     ),
     Mutant(
         "only-readable-skills-are-taken",
         never,
-        (f"{SKILL_SOURCES}::test_import_takes_all_chosen_skills_or_none",),
+        (f"{SKILL_TAKING}::test_import_takes_all_chosen_skills_or_none",),
     ),
     Mutant(
         "skills-are-taken-at-the-commit-that-was-shown",
         value("source"),
-        (
-            f"{SKILL_SOURCES}::test_taken_skill_remembers_its_commit_and_stays_when_the_branch_moves",
-        ),
+        (f"{SKILL_TAKING}::test_taken_skill_remembers_its_commit_and_stays_when_the_branch_moves",),
     ),
     Mutant(
         "broker-private-addresses",

@@ -1,95 +1,31 @@
-"""Skills from git: what a person sees, what is taken and stays at its commit, and what is refused."""
+"""What a person sees of a repository before taking skills, and what is refused."""
 
 import json
 import os
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
-from django.db import connection
-from django.http import HttpResponse
 
-from paca.accounts.models import AuditEntry
-from paca.agents.models import Skill, SkillFile
+from paca.agents.models import Skill
 from paca.repositories.skill_sources import fetching, reading
+from tests.repositories.skill_sources.actions import (
+    BOATS,
+    PLAN,
+    SAILS,
+    look,
+    path,
+    refusal,
+)
 from tests.support.api import Api
 from tests.support.git_server import HEADER, TOKEN, GitServer, git
 from tests.support.repositories import make_connection, make_repository
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
-BOATS = b"---\nname: boats\ndescription: Builds boats.\ntriggers: boat\n---\nHow to build boats.\n"
-SAILS = b"---\nname: sails\ndescription: Sews sails.\n---\nSew with care.\n"
-PLAN = b"keel\nhull\n"
 ZEROS = "0" * 40
-
-
-@pytest.fixture
-def world() -> World:
-    cache.clear()
-    return make_world()
-
-
-@pytest.fixture
-def api(world: World) -> Api:
-    return Api(world.user)
-
-
-@pytest.fixture
-def server(tmp_path: Path, settings: Any) -> Iterator[GitServer]:
-    """A public repository ``kit`` with two skills."""
-    settings.PACA_DATA_DIR = tmp_path / "data"
-    settings.PACA_DATA_DIR.mkdir()
-    with GitServer(tmp_path / "git", header="") as found:
-        settings.PRIVATE_GIT_SERVERS = [f"127.0.0.1:{found.port}"]
-        found.create(
-            "kit",
-            {
-                "README.md": b"A kit.\n",
-                "skills/boats/SKILL.md": BOATS,
-                "skills/boats/plan.md": PLAN,
-                "skills/boats/build.py": b"print('boat')\n",
-                "skills/sails/SKILL.md": SAILS,
-            },
-        )
-        yield found
-        assert list((settings.PACA_DATA_DIR / fetching.FOLDER).glob("*")) == []
-
-
-def path(world: World, *parts: Any) -> str:
-    ends = "".join(f"{part}/" for part in parts)
-    return f"/projects/{world.project.pk}/agents/{world.agent.pk}/skills/{ends}"
-
-
-def look(api: Api, world: World, url: str, **more: str) -> Any:
-    answer = api.post(path(world, "git", "look"), {"url": url, **more})
-    assert answer.status_code == 200, answer.content
-    return answer.json()
-
-
-def take(api: Api, world: World, found: dict[str, Any], *folders: str, **headers: str) -> Any:
-    source = {name: found[name] for name in ("url", "ref", "folder", "commit")}
-    return api.post(path(world, "git", "import"), {**source, "folders": [*folders]}, **headers)
-
-
-def taken(api: Api, world: World, server: GitServer, folder: str = "skills/boats") -> Any:
-    """A skill that was taken from ``kit``."""
-    answer = take(api, world, look(api, world, server.url("kit")), folder)
-    assert answer.status_code == 201, answer.content
-    return answer.json()[0]
-
-
-def refusal(api: Api, world: World, url: str, **more: str) -> tuple[int, str, str]:
-    """Status, code and words of a look that is refused."""
-    answer: HttpResponse = api.post(path(world, "git", "look"), {"url": url, **more})
-    body = answer.json()
-    said = body.get("fields") or {"": [body["detail"]]}
-    return answer.status_code, body["code"], " ".join(sum(said.values(), []))
-
 
 # --- looking -------------------------------------------------------------------------------------
 
@@ -312,162 +248,6 @@ def test_private_repository_is_read_with_the_credentials_of_the_project(
     assert TOKEN not in str(found)
     other = make_world("Other")
     assert refusal(Api(other.user), other, server.url("kit"))[1] == "git_server_refused"
-
-
-# --- taking --------------------------------------------------------------------------------------
-
-
-def test_taken_skill_remembers_its_commit_and_stays_when_the_branch_moves(
-    world: World, api: Api, server: GitServer
-) -> None:
-    found = look(api, world, server.url("kit"))
-    server.commit("kit", {"skills/boats/SKILL.md": BOATS + b"Evil.\n"})
-    answer = take(api, world, found, "skills/boats", "skills/sails")
-    assert answer.status_code == 201, answer.content
-    boats = api.get(path(world, answer.json()[0]["id"])).json()
-    assert (boats["source"], boats["content"]) == ("git", "How to build boats.\n")
-    assert boats["git"] == {
-        "url": server.url("kit"),
-        "ref": "",
-        "folder": "skills/boats",
-        "commit": found["commit"],
-    }
-    files = {each.path: bytes(each.data) for each in SkillFile.objects.all()}
-    assert files == {"plan.md": PLAN, "build.py": b"print('boat')\n"}
-    entry = AuditEntry.objects.filter(action="skill.created").latest("created_at", "pk")
-    assert entry.facts["git_commit"] == found["commit"]
-    assert look(api, world, server.url("kit"))["skills"][0]["taken"] is True
-
-
-def test_import_takes_all_chosen_skills_or_none(world: World, api: Api, server: GitServer) -> None:
-    server.commit("kit", {"skills/bad/SKILL.md": b"no front matter"})
-    found = look(api, world, server.url("kit"))
-    refused = take(api, world, found, "skills/boats", "skills/bad")
-    assert "no front matter" in refused.json()["fields"]["folders"][0]
-    gone = take(api, world, found, "skills/boats", "skills/none")
-    assert (gone.status_code, gone.json()["code"]) == (409, "no_skill_found")
-    assert take(api, world, found, "skills/sails").status_code == 201
-    twice = take(api, world, found, "skills/boats", "skills/sails")
-    assert twice.status_code == 400
-    assert "has a skill of this name" in str(twice.json()["fields"])
-    assert [each.name for each in Skill.objects.all()] == ["sails"]
-
-
-def test_repeated_import_asks_no_server_and_adds_nothing(
-    world: World, api: Api, server: GitServer
-) -> None:
-    found = look(api, world, server.url("kit"))
-    first = take(api, world, found, "skills/boats", Idempotency_Key="one")
-    asked = len(server.requests)
-    again = take(api, world, found, "skills/boats", Idempotency_Key="one")
-    assert (first.status_code, again.status_code) == (201, 201)
-    assert first.json() == again.json()
-    assert len(server.requests) == asked
-    other = take(api, world, found, "skills/sails", Idempotency_Key="one")
-    assert other.json()["code"] == "idempotency_key_reused"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_imports_of_the_same_skill_at_once_make_one(
-    world: World, api: Api, server: GitServer
-) -> None:
-    found = look(api, world, server.url("kit"))
-    start, answers = threading.Barrier(2), list[int]()
-
-    def send() -> None:
-        client = Api(world.user)
-        start.wait()
-        try:
-            answers.append(take(client, world, found, "skills/boats").status_code)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=send) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == [201, 400]
-    assert Skill.objects.count() == 1
-    assert SkillFile.objects.count() == 2
-
-
-# --- updates -------------------------------------------------------------------------------------
-
-
-def test_check_shows_what_has_changed_and_an_update_takes_it(
-    world: World, api: Api, server: GitServer
-) -> None:
-    skill = taken(api, world, server)
-    assert check(api, world, skill)["moved"] is False
-    new = server.commit(
-        "kit",
-        {
-            "skills/boats/SKILL.md": BOATS.replace(b"How", b"Where"),
-            "skills/boats/new.md": b"new\n",
-        },
-    )
-    checked = check(api, world, skill)
-    assert (checked["commit"], checked["moved"]) == (new, True)
-    changes = {each["path"]: each for each in checked["changes"]}
-    assert "-How to build boats.\n+Where to build boats.\n" in changes["SKILL.md"]["diff"]
-    assert (changes["new.md"]["change"], len(changes)) == ("added", 2)
-    assert api.get(path(world, skill["id"])).json() == skill
-
-    address = path(world, skill["id"], "update")
-    updated = api.post(address, {"commit": new}, If_Match=skill["updated_at"])
-    assert updated.status_code == 200, updated.content
-    assert updated.json()["git"]["commit"] == new
-    assert updated.json()["content"] == "Where to build boats.\n"
-    assert [each["path"] for each in updated.json()["files"]] == ["build.py", "new.md", "plan.md"]
-    entry = AuditEntry.objects.get(action="skill.updated")
-    assert (entry.facts["from"], entry.facts["to"]) == (skill["git"]["commit"], new)
-    stale = api.post(address, {"commit": new}, If_Match=skill["updated_at"])
-    assert stale.status_code == 412
-    assert check(api, world, skill)["changes"] == []
-
-
-def check(api: Api, world: World, skill: dict[str, Any]) -> Any:
-    answer = api.post(path(world, skill["id"], "check"))
-    assert answer.status_code == 200, answer.content
-    return answer.json()
-
-
-def test_update_keeps_name_settings_and_own_keywords(
-    world: World, api: Api, server: GitServer
-) -> None:
-    skill = taken(api, world, server, "skills/sails")
-    api.patch(path(world, skill["id"]), {"triggers": ["rig"], "enabled": False})
-    new = server.commit(
-        "kit", {"skills/sails/SKILL.md": SAILS.replace(b"name: sails", b"name: rigs")}
-    )
-    updated = api.post(path(world, skill["id"], "update"), {"commit": new}).json()
-    assert (updated["name"], updated["triggers"], updated["enabled"]) == ("sails", ["rig"], False)
-
-
-def test_check_shows_what_an_update_would_undo(world: World, api: Api, server: GitServer) -> None:
-    skill = taken(api, world, server)
-    api.patch(path(world, skill["id"]), {"content": "Mine.\n"})
-    checked = check(api, world, skill)
-    assert checked["moved"] is False
-    assert "-Mine." in checked["changes"][0]["diff"]
-
-
-def test_skill_that_is_gone_or_not_from_git_has_no_update(
-    world: World, api: Api, server: GitServer
-) -> None:
-    skill = taken(api, world, server)
-    own = api.post(path(world), {"template": "developer"}).json()
-    refused = api.post(path(world, own["id"], "check"))
-    assert (refused.status_code, refused.json()["detail"]) == (
-        409,
-        "This skill is not from git, so it has no updates.",
-    )
-    git("-C", str(server.root / "kit.work"), "rm", "-q", "-r", "skills/boats")
-    server.commit("kit", {})
-    gone = api.post(path(world, skill["id"], "check"))
-    assert gone.json()["code"] == "no_skill_found"
-    assert "moved or deleted" in gone.json()["detail"]
 
 
 # --- marketplaces --------------------------------------------------------------------------------
