@@ -72,6 +72,7 @@ MAY_CROSS = {
     "paca/ops/network_check.py": "the doctor's commands are sync, and the gate of sandboxes is async",
     "paca/realtime/database.py": "the sockets' door to the database",
     "paca/repositories/hosts/client.py": "git servers are asked from threads, by the checked transport, which is async",
+    "paca/repositories/skill_sources/fetching.py": "a page waits for git, which the broker's code runs in an event loop",
     "paca/worker/pull_request_access.py": "a git server is waited for in no thread of the database",
     "paca/worker/thread.py": "the event loop of the worker, in a thread of its own",
     "paca/worker/main.py": "the thread of the lease hands a lost lease to the event loop",

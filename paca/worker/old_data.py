@@ -36,7 +36,7 @@ async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
     await database.call(people.remove_expired_sign_ins)
     await database.call(model_calls.mark_lost_as_abandoned)
     await database.call(model_calls.complete_rows)
-    await asyncio.to_thread(fetching.remove_left)
+    await database.call(fetching.remove_left)
     removed = await database.call(
         retention.remove_old_data,
         retention.KeepTimes.from_settings(),

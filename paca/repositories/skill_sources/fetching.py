@@ -211,7 +211,7 @@ async def _fetch(git: HostGit, source: SkillSource, route: Route, folder: Path) 
             seconds=LOCAL_SECONDS,
         )
     except GitFailed as failed:
-        raise await asyncio.to_thread(_fetch_error, source, folder, str(failed)) from None
+        raise _fetch_error(source, folder, str(failed)) from None
     return commit.strip()
 
 
