@@ -5,6 +5,7 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
 from paca.common.api.errors import unknown_address
+from paca.common.lean_imports import load_without
 from paca.conversations import git_webhooks
 from paca.mcp_server.gate import Gate
 from paca.ops import health, metrics
@@ -17,6 +18,8 @@ class AnyTextConverter(StringConverter):
 
 
 register_converter(AnyTextConverter, "any_text")
+# No model has a field of PostgreSQL's own; with SQLite their driver would take 8 MB in each process.
+load_without("unfold.overrides", "django.contrib.postgres.fields")
 admin.autodiscover()
 
 api = [

@@ -6,7 +6,7 @@ import pytest
 
 from tests.installation.manage_process import Installation
 
-NEVER_AT_REST = {"anthropic", "openai", "litellm", "mcp", "docker", "redis", "requests"}
+NEVER_AT_REST = {"anthropic", "openai", "litellm", "mcp", "docker", "redis", "requests", "psycopg"}
 
 BROWSE = """
 import json, sys

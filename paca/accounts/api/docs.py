@@ -4,9 +4,7 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
-from django.views.decorators.http import require_GET
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
@@ -23,18 +21,15 @@ def openapi_schema() -> bytes:
     return rendered
 
 
-@require_GET
-def schema(request: HttpRequest) -> HttpResponse:
-    """The OpenAPI schema, as JSON."""
-    return HttpResponse(openapi_schema(), content_type="application/vnd.oai.openapi+json")
-
-
 @method_decorator(csp.for_docs, name="dispatch")
 class ApiDocsPage(SpectacularSwaggerSplitView):
     """Swagger UI, served from our own static files."""
 
     authentication_classes = ()
     permission_classes = ()
+
+
+docs_page = ApiDocsPage.as_view(url_name="api:schema")
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from paca.accounts.api import docs, tokens
+from paca.accounts.api import docs_views, tokens
 
 urlpatterns = [
     path("tokens/", tokens.TokenList.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", tokens.TokenDetail.as_view(), name="token"),
-    path("schema/", docs.schema, name="schema"),
-    path("docs/", docs.ApiDocsPage.as_view(url_name="api:schema"), name="docs"),
+    path("schema/", docs_views.schema, name="schema"),
+    path("docs/", docs_views.page, name="docs"),
 ]
