@@ -7,8 +7,8 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0001_squashed_0014_agents_are_reminded"),
-        ("projects", "0002_squashed_0013_projects_have_a_time_zone"),
+        ("agents", "0014_agents_are_reminded"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0016_agents_have_mcp_servers"),
-        ("projects", "0015_projects_remember"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [

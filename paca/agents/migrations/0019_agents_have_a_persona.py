@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0018_agents_limit_their_helpers"),
-        ("projects", "0015_projects_remember"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [

@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0021_agents_may_wait_for_a_start"),
-        ("projects", "0015_projects_remember"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [

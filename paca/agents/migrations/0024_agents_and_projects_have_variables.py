@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0023_agents_have_a_network"),
-        ("projects", "0016_projects_have_a_network"),
+        ("projects", "0001_initial"),
     ]
 
     operations = [

@@ -9,8 +9,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0015_agents_are_sorted_into_a_catalogue"),
-        ("conversations", "0001_squashed_0035_agents_check_in"),
-        ("projects", "0002_squashed_0013_projects_have_a_time_zone"),
+        ("conversations", "0035_agents_check_in"),
+        ("projects", "0013_projects_have_a_time_zone"),
     ]
 
     operations = [

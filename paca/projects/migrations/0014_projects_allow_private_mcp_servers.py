@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("projects", "0002_squashed_0013_projects_have_a_time_zone"),
+        ("projects", "0013_projects_have_a_time_zone"),
     ]
 
     operations = [
