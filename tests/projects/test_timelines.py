@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from paca.projects.models import Comment, Task
+from paca.projects.models import Activity, Comment, Task
 from paca.projects.services import comments, docs, tasks
 from tests.support.api import Api
 from tests.support.world import World, make_world
@@ -92,3 +92,10 @@ def test_wrong_cursor_is_refused(cursor: str, world: World, task: Task) -> None:
     path = f"/projects/{world.project.pk}/tasks/1/timeline/?cursor={cursor}"
     answer = Api(world.user).get(path)
     assert (answer.status_code, list(answer.json()["fields"])) == (400, ["cursor"])
+
+
+def test_database_refuses_to_change_what_happened(task: Task) -> None:
+    entries = Activity.objects.filter(task=task)
+    with pytest.raises(IntegrityError, match="never_changes"), transaction.atomic():
+        entries.update(kind="task.deleted")
+    assert [entry.kind for entry in entries] == ["task.created"]

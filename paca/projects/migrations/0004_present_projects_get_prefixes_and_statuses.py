@@ -31,15 +31,16 @@ POSTGRESQL = [
 
 
 def fill(apps, schema_editor):
-    projects = apps.get_model("projects", "Project")
+    alias = schema_editor.connection.alias
+    projects = apps.get_model("projects", "Project").objects.using(alias)
     taken = {}
-    for project in projects.objects.order_by("created_at", "id"):
+    for project in projects.order_by("created_at", "id"):
         prefixes = taken.setdefault(project.workspace_id, set())
         project.prefix = _free_prefix(project.name, prefixes)
         prefixes.add(project.prefix)
         project.save(update_fields=["prefix"])
         _create_task_settings(apps, project)
-    for role in apps.get_model("projects", "Role").objects.all():
+    for role in apps.get_model("projects", "Role").objects.using(alias):
         _widen(role)
 
 
@@ -54,11 +55,11 @@ def _free_prefix(name, taken):
 
 def _create_task_settings(apps, project):
     for position, (name, category) in enumerate(STATUSES):
-        apps.get_model("projects", "TaskStatus").objects.create(
+        apps.get_model("projects", "TaskStatus").objects.using(project._state.db).create(
             project=project, name=name, category=category, position=position
         )
     for position, name in enumerate(TASK_TYPES):
-        apps.get_model("projects", "TaskType").objects.create(
+        apps.get_model("projects", "TaskType").objects.using(project._state.db).create(
             project=project, name=name, position=position
         )
 

@@ -43,7 +43,7 @@ POSTGRESQL_BACK = ["ALTER TABLE projects_searchentry DROP COLUMN words"]
 
 def empty(apps, schema_editor):
     """Entries without words find nothing. ``manage.py rebuild_search`` makes them again."""
-    apps.get_model("projects", "SearchEntry").objects.all().delete()
+    apps.get_model("projects", "SearchEntry").objects.using(schema_editor.connection.alias).delete()
 
 
 def install(apps, schema_editor):

@@ -5,8 +5,9 @@ from django.db import migrations
 APPROVE = "conversations:approve"
 
 
-def change(apps, edit):
-    roles = apps.get_model("projects", "Role").objects.filter(name__in=["Manager", "Member"])
+def change(apps, schema_editor, edit):
+    roles = apps.get_model("projects", "Role").objects.using(schema_editor.connection.alias)
+    roles = roles.filter(name__in=["Manager", "Member"])
     for role in roles.iterator():
         after = edit(set(role.permissions))
         if after != set(role.permissions):
@@ -15,11 +16,15 @@ def change(apps, edit):
 
 
 def grant(apps, schema_editor):
-    change(apps, lambda held: held | {APPROVE} if "conversations:write" in held else held)
+    change(
+        apps,
+        schema_editor,
+        lambda held: held | {APPROVE} if "conversations:write" in held else held,
+    )
 
 
 def take_back(apps, schema_editor):
-    change(apps, lambda held: held - {APPROVE})
+    change(apps, schema_editor, lambda held: held - {APPROVE})
 
 
 class Migration(migrations.Migration):
