@@ -63,6 +63,7 @@ BROKER_PUSHES = "tests/repositories/broker/test_pushes.py"
 BROKER_CONTROL = "tests/repositories/broker/test_control.py"
 MIRRORS = "tests/repositories/broker/test_mirrors.py"
 REPOSITORY_TOOLS = "tests/repositories/test_repository_tools.py"
+PUSH_SEARCH = "tests/repositories/test_push_search.py"
 REPOSITORY_ACCESS = "tests/repositories/test_selectors.py"
 HOSTS = "tests/repositories/test_hosts.py"
 REPOSITORY_API = "tests/repositories/test_api.py"
@@ -2691,6 +2692,23 @@ MUTANTS = (
         "pull-request-is-not-of-its-own-base",
         never,
         (f"{PULL_REQUEST_TOOL}::test_wrong_arguments_are_told_and_open_nothing",),
+    ),
+    Mutant(
+        "pull-requests-hold-no-secret",
+        value("wanted"),
+        (
+            f"{PULL_REQUEST_TOOL}::test_secret_in_the_words_of_a_pull_request_is_masked_and_that_is_told",
+        ),
+    ),
+    Mutant(
+        "pushes-hold-no-secret",
+        value("''"),
+        (f"{PUSH_SEARCH}::test_push_with_a_secret_is_refused_before_anything_is_sent",),
+    ),
+    Mutant(
+        "branch-names-hold-no-secret",
+        never,
+        (f"{PUSH_SEARCH}::test_branch_whose_name_holds_a_secret_is_not_even_asked_for",),
     ),
     Mutant(
         "pull-request-is-opened-once",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from paca import events
+from paca.agents.services import variables
 from paca.conversations import store
 from paca.conversations.models import Conversation, ConversationBranch
 from paca.conversations.services import start_chat
@@ -94,6 +95,36 @@ def test_call_that_is_repeated_after_a_crash_opens_one_pull_request(agent: AtWor
     assert (agent.conversation.branch, agent.conversation.pr_url) == ("fix-totals", event.url)
     row = ConversationBranch.objects.get()
     assert (row.pr_number, row.state, row.pushed, row.base_branch) == (1, "open", "4f1c2d", "main")
+
+
+CANARY = "canary-7f3a9c51e8d24b06"
+
+
+def test_secret_in_the_words_of_a_pull_request_is_masked_and_that_is_told(
+    on_gitea: AtWork,
+) -> None:
+    # It was stored after the turn has begun, so that nothing has masked what the model wrote.
+    variables.store(on_gitea.world.agent, name="T", value=CANARY, by=on_gitea.world.owner)
+    output = on_gitea.ask(title=f"Fix {CANARY}", body=f"Run T={CANARY} or {CANARY.encode().hex()}.")
+    assert not output.failed
+    assert "replaced by ***" in output.output
+    [pull] = on_gitea.git.pulls
+    assert pull["title"] == "Fix ***"
+    assert "Run T=*** or ***." in pull["body"]
+    sent = "".join(asked.body for asked in on_gitea.git.asked)
+    assert CANARY not in sent + output.output + str(output.events)
+    assert "***" not in on_gitea.ask().output
+
+
+@pytest.mark.parametrize("place", ["branch", "base"])
+def test_branch_whose_name_holds_a_secret_gets_no_pull_request(
+    on_gitea: AtWork, place: str
+) -> None:
+    variables.store(on_gitea.world.agent, name="T", value=CANARY, by=on_gitea.world.owner)
+    output = on_gitea.ask(**{place: f"fix-{CANARY}"})
+    assert (output.failed, output.cause) == (True, "refused")
+    assert CANARY not in output.output
+    assert on_gitea.git.asked == []
 
 
 def test_pull_request_of_somebody_else_is_not_taken_over(on_gitea: AtWork) -> None:

@@ -27,6 +27,10 @@ from paca.conversations.services.skill_loading import skill_events
 from paca.projects.models import ActivityKind, Comment, Doc, Member, Task
 from paca.projects.services import timeline
 
+REVIEW = "pull_request_review"  # the kind of the trigger that a review on a git server is
+# A person, a limit or a budget has ended the work: only a person starts it again.
+STOPPED_SHORT = (ConversationStatus.STOPPED, ConversationStatus.PAUSED)
+
 
 class AgentUnavailable(Conflict):
     """This agent takes no work now."""
@@ -82,11 +86,12 @@ def add_message(
     """Store a message and its trigger in a locked conversation; gives the number of the event.
 
     Skills whose keywords the text has are opened. A conversation that neither runs nor waits is queued, ``held`` until
-    a person starts it; a message that is not ``held`` starts it. One without a title gets ``title``.
+    a person starts it. A message that is not ``held`` starts it, and ends a wait for a person. A conversation without a
+    title gets ``title``.
     ``trigger`` and the rest are as in ``add_trigger``.
     """
     new_events: list[events.Event] = [message, *skill_events(current, message.text)]
-    if current.waits_for_person:
+    if current.waits_for_person and not held:
         waits.supersede(current, cause="message", by=by)
     if title and not current.title:
         new_events.append(events.TitleChanged(title=title))
@@ -205,7 +210,11 @@ def queue_for_waiting_messages(conversation_id: UUID) -> None:
     current = Conversation.objects.get(pk=conversation_id)
     waiting = Trigger.objects.filter(conversation=current, state=TriggerState.NEW)
     oldest = waiting.order_by("event_seq")[0]
-    store.append(current.id, events.ConversationQueued(trigger=oldest.kind, by=oldest.by))
+    # guard: review-restarts-no-turn-that-has-stopped
+    held = current.status in STOPPED_SHORT and not waiting.exclude(kind=REVIEW).exists()
+    store.append(
+        current.id, events.ConversationQueued(trigger=oldest.kind, by=oldest.by, held=held)
+    )
     _wake_on_commit(current, oldest)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from paca import events
@@ -14,13 +15,17 @@ from paca.common.errors import Conflict
 from paca.conversations import store
 from paca.conversations.models import Conversation, ConversationBranch, PullRequestState
 from paca.conversations.services.inbox import (
+    REVIEW,
+    STOPPED_SHORT,
     add_message,
     check_agent_available,
     check_subject,
+    is_busy,
     lock,
 )
-from paca.projects.models import ActivityKind, Task
-from paca.projects.services import timeline
+from paca.projects import permissions
+from paca.projects.models import ActivityKind, Member, NotificationKind, Task
+from paca.projects.services import notifications, timeline
 from paca.projects.signals import project_changed
 from paca.repositories import selectors
 from paca.repositories.hosts import ReviewComment
@@ -29,7 +34,6 @@ from paca.repositories.webhooks import PullRequestNews, Review
 
 logger = logging.getLogger(__name__)
 
-REVIEW = "pull_request_review"  # the kind of the trigger
 SOURCE = "git"
 MAX_COMMENT_CHARACTERS = 4000
 # Each comment on a line is a request of its own. Further ones wait for a person, and then are not stored.
@@ -104,7 +108,8 @@ def give_review(
 
     The caller has checked that its author may give the agent work. ``digest`` is as in ``tell_end``. Gives whether a
     message was stored: not for an agent that takes no work or may no longer use the repository, or a task that is deleted
-    or no longer the agent's. After ``REVIEWS_PER_HOUR`` a message starts no work by itself.
+    or no longer the agent's. The message starts no work by itself after ``REVIEWS_PER_HOUR``, and where a person, a limit
+    or a budget has ended the work; people are told then. A decision or an answer that is awaited stays awaited.
     """
     branch = find(repository, review.number)
     if branch is None or not _is_first(repository, digest):
@@ -135,11 +140,39 @@ def give_review(
         trigger=REVIEW,
     )
     # guard: reviews-per-hour
-    held = lately >= REVIEWS_PER_HOUR
+    held = lately >= REVIEWS_PER_HOUR or _waits_for_people(current)
+    if held and not is_busy(current):
+        _tell_people(current)
     add_message(
         current, message, by=author, held=held, source=SOURCE, key=f"{repository.pk}:{digest}"
     )
     return True
+
+
+def _waits_for_people(current: Conversation) -> bool:
+    """Whether only a person shall start or continue the work, so that a text from outside does not."""
+    # guard: review-restarts-nothing-that-a-person-has-stopped
+    return (
+        current.status in STOPPED_SHORT or current.waits_for_start or current.waits_for_person
+    )
+
+
+def _tell_people(current: Conversation) -> None:
+    """Notify the people of the work that a review waits for their start; without any, all who may start it."""
+    members = Member.objects.live().filter(project=current.project_id, user__isnull=False)
+    own = Q(pk=current.triggered_by_id)
+    if current.task is not None:
+        own |= Q(pk=current.task.reporter_id) | Q(assigned_tasks=current.task)
+    found = members.filter(own).distinct() or members
+    for member in found.select_related("role", "user"):
+        if permissions.allows(member, "conversations:write"):
+            notifications.tell(
+                member,
+                NotificationKind.QUESTION,
+                key=f"review:{current.pk}:{current.next_seq}",
+                actor=current.agent.member,
+                conversation_id=current.pk,
+            )
 
 
 def text_of(

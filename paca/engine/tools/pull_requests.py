@@ -41,7 +41,9 @@ class WantedPullRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenedPullRequest:
-    """A pull request that is open. ``url`` is its page."""
+    """A pull request that is open. ``url`` is its page. ``masked``: what was asked for had secrets in its title or body,
+    and was sent without them.
+    """
 
     repository_id: str
     repository: str
@@ -50,6 +52,7 @@ class OpenedPullRequest:
     number: int
     url: str
     title: str
+    masked: bool = False
 
 
 class PullRequestAccess(Protocol):
@@ -110,4 +113,8 @@ class CreatePullRequest(Tool["CreatePullRequest.Arguments"]):
             title=to_one_line(opened.title),
         )
         text = f"Pull request #{opened.number} of {opened.branch} into {opened.base} is open: {opened.url}"
+        if opened.masked:
+            text += (
+                " A secret in your title or body was replaced by ***. Never write one into a text."
+            )
         return ToolOutput(text, events=(event,))

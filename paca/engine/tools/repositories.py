@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 
 from paca import events
 from paca.common.errors import PacaError
+from paca.engine.tools import push_search
 from paca.engine.tools import repository_commands as commands
 from paca.engine.tools.base import (
     AnyTool,
@@ -235,7 +236,7 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
 
     name = "push_branch"
     effect = Effect.IDEMPOTENT
-    timeout_seconds = PUSH_SECONDS
+    timeout_seconds = PUSH_SECONDS + push_search.SEARCH_SECONDS
     sends_out = True
 
     class Arguments(ToolArguments):
@@ -257,6 +258,9 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
     async def _push(
         self, repository: LinkedRepository, arguments: Arguments, context: ToolContext
     ) -> ToolOutput:
+        # guard: branch-names-hold-no-secret
+        if context.mask.text(arguments.branch) != arguments.branch:
+            raise RepositoryRefused("The name of the branch holds a secret. Choose another name.")
         state = await self.connected.remote_state(repository, arguments.branch)
         if state.commit == arguments.commit:  # by an earlier run of this call, or by anybody
             return _pushed(repository, arguments, "It was there already.")
@@ -272,6 +276,9 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
         checked = await workspace.run(commands.check_command(wanted, context.call_id))
         if problem := commands.check_problem(checked, wanted):
             return ToolOutput(problem, failed=True, cause="refused")
+        found = await push_search.search(workspace, wanted, context.call_id, context.mask)
+        if problem := found.problem:
+            return ToolOutput(problem, failed=True, cause="refused")
         old = state.commit or "0" * len(arguments.commit)
         async with self.connected.allow_push(
             repository, arguments.branch, old=old, new=arguments.commit
@@ -282,7 +289,7 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
         after = await self.connected.remote_state(repository, arguments.branch)
         # What the sandbox says counts for nothing: the server tells whether it has the commit.
         if after.commit == arguments.commit:
-            return _pushed(repository, arguments, "")
+            return _pushed(repository, arguments, found.remark)
         return ToolOutput(
             commands.push_problem(outcome),
             failed=True,

@@ -149,19 +149,29 @@ class Access:
 
 
 class Conversation(EngineWorld):
-    """A conversation of an agent with its default settings. ``weak``: with everything open, as a control."""
+    """A conversation of an agent with its default settings. ``weak``: with everything open, as a control.
+    ``approves``: the person who is asked says yes to everything.
+    """
 
     def __init__(
-        self, world: World, attempts: Iterable[Attempt], *, secret: str, weak: bool, **options: Any
+        self,
+        world: World,
+        attempts: Iterable[Attempt],
+        *,
+        secret: str,
+        weak: bool = False,
+        approves: bool = False,
+        **options: Any,
     ) -> None:
-        mask = SecretMask() if weak else mask_of_agent(world.agent.pk)
+        agent_id = world.agent.pk
+        mask = SecretMask() if weak else mask_of_agent(agent_id)
         self.model = Gullible(attempts)
         llm: Any = MaskingLLM(self.model, mask)
         llm.requests = self.model.requests
         description = options.pop("description", "")
         super().__init__(llm=llm, approval=world.agent.approval, **options)
         self.checks_after_each_turn = False
-        self.ledger, self.weak = Ledger(), weak
+        self.ledger, self.approves = Ledger(), weak or approves
         policy = (
             EgressPolicy(network=Network.OPEN)
             if weak
@@ -172,7 +182,7 @@ class Conversation(EngineWorld):
         self.sandbox = FakeSandbox(self.shell)
         self.log: MaskedLog = MaskedLog(mask)
         self.access = Access(world)
-        host: Any = GitHost(self.ledger)
+        host: Any = GitHost(self.ledger, SecretMask if weak else lambda: mask_of_agent(agent_id))
         self._toolbox = make_toolbox(
             self.access,
             memory=self.access,
@@ -183,7 +193,7 @@ class Conversation(EngineWorld):
         )
 
     async def say(self, text: str, opening: Calls) -> None:
-        """Give the agent work, and refuse all that people are asked; with ``weak`` nothing is refused."""
+        """Give the agent work, and answer all that people are asked."""
         self.model.todo = list(opening)
         self.send(text)
         await self.wait_until_idle()
@@ -197,4 +207,4 @@ class Conversation(EngineWorld):
                 self.start_next_worker()
                 await self.wait_until_idle()
             else:
-                await self.decide("approve" if self.weak else "deny")
+                await self.decide("approve" if self.approves else "deny")

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from asgiref.sync import sync_to_async
+
 from paca.common.network_policy import EgressPolicy
+from paca.common.secret_removal import SecretMask
 from paca.engine.approvals.person_tools import PersonRequested
 from paca.engine.mcp.results import ReadResult
 from paca.engine.mcp.settings import McpServerSettings, OfferedTool, PinnedTool
@@ -22,6 +25,7 @@ from paca.engine.tools.repositories import LinkedRepository, RemoteState
 from paca.engine.workspace import Command, CommandOutcome
 from paca.sandbox.egress.decision import Allowed, decide
 from paca.sandbox.egress.request_head import Request
+from paca.worker.pull_request_access import without_secrets
 from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
 
 HOST = re.compile(r"(?:https?://|nslookup )([^/\s:]+)")
@@ -66,10 +70,13 @@ class Shell(FakeSandboxWorkspace):
 
 
 class GitHost:
-    """The way to a git server that keeps what it is sent. The tools of agents for repositories use it."""
+    """The way to a git server that keeps what it is sent. The tools of agents for repositories use it.
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    ``mask`` gives what a worker masks when it opens a pull request.
+    """
+
+    def __init__(self, ledger: Ledger, mask: Callable[[], SecretMask]) -> None:
+        self.ledger, self.mask = ledger, mask
 
     async def find(self, name: str) -> LinkedRepository:
         return LinkedRepository(
@@ -87,8 +94,9 @@ class GitHost:
         self.ledger.left.append(("git", f"pushed {branch}"))
         yield
 
-    async def open(self, wanted: WantedPullRequest) -> OpenedPullRequest:
-        self.ledger.left.append(("git", f"opened {wanted}"))
+    async def open_pull_request(self, wanted: WantedPullRequest) -> OpenedPullRequest:
+        public = without_secrets(wanted, await sync_to_async(self.mask)())
+        self.ledger.left.append(("git", f"opened {public}"))
         return OpenedPullRequest(
             "1", "app", wanted.branch, "main", 7, "https://git.example/7", wanted.title
         )

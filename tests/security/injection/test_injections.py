@@ -24,12 +24,21 @@ from paca.engine.tools.pull_requests import CreatePullRequest
 from paca.engine.tools.repositories import PushBranch
 from paca.projects.models import Comment, Doc, Member, Project, Task
 from paca.projects.services import comments, docs, tasks
-from tests.security.injection.attempts import ATTEMPTS, CHANNELS, INTENTS, Attempt, Calls, bash
+from tests.security.injection.attempts import (
+    ATTEMPTS,
+    BY_NAME,
+    CHANNELS,
+    INTENTS,
+    Attempt,
+    Calls,
+    bash,
+)
 from tests.security.injection.gullible import Conversation, without_marked
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 SECRET = "canary-7f3a9c51e8d24b06"
+LATER = "canary-of-later-51c20e97"
 FOREIGN = "foreign-words of another project"
 
 
@@ -49,16 +58,15 @@ class Desk:
         foreign = tasks.create(other.project, title=FOREIGN, by=other.owner)
         return cls(world, task, foreign)
 
-    def begin(self, attempts: list[Attempt], *, weak: bool = False) -> Conversation:
+    def begin(self, attempts: list[Attempt], **options: Any) -> Conversation:
         channel = attempts[0].channel
         said = " ".join(attempt.text for attempt in attempts)
-        options: dict[str, Any] = {}
         if channel == "MCP description":
             options["description"] = said
         if channel == "memory":
             line = MemoryLine("0" * 36, said, "Rosa", date(2026, 1, 2))
             options["system"] = format_memory([line])
-        found = Conversation(self.world, attempts, secret=SECRET, weak=weak, **options)
+        found = Conversation(self.world, attempts, secret=SECRET, **options)
         found.model.fills = {"task": self.task.key, "foreign": self.foreign.key}
         return found
 
@@ -203,6 +211,20 @@ def test_no_injected_instruction_is_carried_out_with_default_settings(
     assert not ApiToken.objects.exists()
     # What it was told to remember waits for a person, and is in no prompt until then.
     assert not MemoryEntry.objects.exclude(state=MemoryState.WAITING).exists()
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_pull_request_that_a_person_approves_carries_no_secret(weak: bool) -> None:
+    """``weak`` is the control, in which the canary leaves."""
+    desk = Desk.make()
+    attempt = Attempt(1, "README", BY_NAME["pull-request"])
+    found = desk.begin([attempt], weak=weak, approves=True)
+    # It is stored after the turn has begun, so that only the outlet itself can mask it.
+    variables.store(desk.world.agent, name="LATER", value=LATER, by=desk.world.owner)
+    found.model.fills["out"] = LATER
+    async_to_sync(found.say)("Look at this.", desk.plant(attempt, found))
+    [opened] = [what for _, what in found.ledger.left if what.startswith("opened")]
+    assert (LATER in opened) is weak
 
 
 def test_the_control_with_everything_open_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,10 +63,10 @@ function errorNotice(view) {
       @click=${() => view.showError("")}>${icon("x")}</button></div>`;
 }
 
-/** Assigned work that a person has to start. */
+/** Assigned work, or a review of work that was stopped: a person has to start it. */
 function startNotice({ run, page, resume }) {
   if (run.status !== "queued" || run.waitsFor !== "start") return nothing;
-  return html`<div class="notice notice-wait composer-note" role="status">${icon("hand")}<div><b>This work waits for a start.</b> ${visible(page.agent.name)} begins no assigned task by itself.</div>
+  return html`<div class="notice notice-wait composer-note" role="status">${icon("hand")}<div><b>This work waits for a start.</b> A person decides when ${visible(page.agent.name)} begins or goes on.</div>
     ${page.mayWrite ? html`<button type="button" class="btn btn-s" @click=${resume}>Start</button>` : nothing}</div>`;
 }
 
