@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from paca import events
-from paca.conversations.models import ConversationBranch, PullRequestState
+from paca.conversations.models import Conversation, ConversationBranch, PullRequestState
 from paca.conversations.models.branches import MAX_BRANCH_CHARACTERS, MAX_URL_CHARACTERS
 from paca.repositories.models import Repository
 
@@ -19,12 +19,16 @@ BranchEvent = (
 
 
 def store(event: BranchEvent, conversation_id: UUID) -> None:
-    """Write the row of the branch that an event is about. A repository that is no longer linked has none."""
+    """Write the row of the branch that an event is about. A repository that is no longer linked has none.
+
+    A helper works in the clone of the conversation that started it, so that its branches are those of that one.
+    """
     if not Repository.objects.filter(pk=event.repository_id).exists():
         return
     changes = _changes(event)
+    parents = Conversation.objects.filter(pk=conversation_id).values_list("parent_id", flat=True)
     ConversationBranch.objects.update_or_create(
-        conversation_id=conversation_id,
+        conversation_id=parents.first() or conversation_id,
         repository_id=event.repository_id,
         branch=event.branch[:MAX_BRANCH_CHARACTERS],
         defaults=changes,

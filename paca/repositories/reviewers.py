@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 from paca.common.errors import PacaError
-from paca.repositories.hosts import ReviewComment, open_host
+from paca.repositories.hosts import GitHost, ReviewComment, open_host
 from paca.repositories.models import GitServerKind, Repository, ReviewPolicy
 from paca.repositories.webhooks import Review
 
@@ -13,6 +16,9 @@ logger = logging.getLogger(__name__)
 
 # Git servers give up on a webhook after 5 to 10 seconds.
 SECONDS = 4.0
+# A storm of comments occupies no more slots of requests than these with its questions to a git server.
+_SLOTS = threading.BoundedSemaphore(4)
+T = TypeVar("T")
 # What GitHub says of people who may have rights in the repository; of others it is not asked any further.
 ASSOCIATIONS = ("OWNER", "MEMBER", "COLLABORATOR")
 
@@ -38,27 +44,35 @@ def may_give_work(repository: Repository, review: Review) -> bool:
     # guard: association-tells-strangers
     if is_github and review.association not in ASSOCIATIONS:
         return False
-    try:
-        return open_host(repository, seconds=SECONDS).may_write(review.author)
-    except PacaError as error:
-        logger.warning(
-            "rights of a reviewer are not known",
-            extra={"repository": str(repository.pk), "code": error.code},
-        )
-        return False
+
+    def ask(host: GitHost) -> bool:
+        return host.may_write(review.author)
+
+    return _ask(repository, ask, unknown=False)
 
 
 def comments_on_lines(repository: Repository, review: Review) -> list[ReviewComment]:
     """The words of a review on single lines, if its webhook did not bring them. None if the server does not tell."""
-    if not review.on_lines:
-        return []
+
+    def ask(host: GitHost) -> list[ReviewComment]:
+        return host.last_review_comments(review.number, review.author)
+
+    return _ask(repository, ask, unknown=[]) if review.on_lines else []
+
+
+def _ask(repository: Repository, ask: Callable[[GitHost], T], *, unknown: T) -> T:
+    """What the server of the repository answers; ``unknown`` if it does not, or others ask too many questions."""
+    # guard: few-questions-about-reviewers-at-once
+    if not _SLOTS.acquire(timeout=SECONDS):
+        logger.warning("git server not asked about a review", extra={"code": "busy"})
+        return unknown
     try:
-        return open_host(repository, seconds=SECONDS).last_review_comments(
-            review.number, review.author
-        )
+        return ask(open_host(repository, seconds=SECONDS))
     except PacaError as error:
         logger.warning(
-            "comments of a review are not known",
+            "git server does not tell about a review",
             extra={"repository": str(repository.pk), "code": error.code},
         )
-        return []
+        return unknown
+    finally:
+        _SLOTS.release()

@@ -114,6 +114,7 @@ def urls_of_task(task: Task) -> dict[str, str]:
         "one": one,
         "comments": f"{one}comments/",
         "activity": f"{one}activity/",
+        "branches": f"{one}branches/",
         "attachments": f"{one}attachments/",
         "write": f"{one}write-with-ai/",
         "suggestion": f"{one}suggestion/",

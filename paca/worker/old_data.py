@@ -1,4 +1,4 @@
-"""Removes old data and expired sign-ins, and repairs rows of model calls, each hour, in a task of the worker."""
+"""Removes old data and repairs rows of model calls, each hour, in a task of the worker."""
 
 import asyncio
 import logging
@@ -8,6 +8,7 @@ from paca.accounts.services import people
 from paca.common.best_effort import tolerated
 from paca.conversations import retention
 from paca.conversations.services import model_calls
+from paca.repositories.services import deliveries
 from paca.repositories.skill_sources import fetching
 from paca.worker.database import Database
 
@@ -29,7 +30,8 @@ async def remove_repeatedly(database: Database, is_draining: Callable[[], bool])
 
 
 async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
-    """Remove expired sign-ins, repair rows of model calls, and remove data by the configured keep times.
+    """Remove expired sign-ins and marks of old webhook requests, repair rows of model calls, and remove data by the
+    configured keep times.
 
     It stops at the next conversation if the worker drains.
     """
@@ -37,6 +39,8 @@ async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
     await database.call(model_calls.mark_lost_as_abandoned)
     await database.call(model_calls.complete_rows)
     await database.call(fetching.remove_left)
+    while await database.call(deliveries.remove_old) == deliveries.BATCH and not is_draining():
+        continue
     removed = await database.call(
         retention.remove_old_data,
         retention.KeepTimes.from_settings(),

@@ -2721,6 +2721,28 @@ MUTANTS = (
         (f"{WEBHOOKS}::test_storm_of_reviews_waits_for_a_person_and_ends",),
     ),
     Mutant(
+        "review-restarts-nothing-that-a-person-has-stopped",
+        value("False"),
+        (f"{WEBHOOKS}::test_review_waits_for_a_person_where_the_work_was_stopped",),
+    ),
+    Mutant(
+        "review-restarts-no-turn-that-has-stopped",
+        value("False"),
+        (f"{WEBHOOKS}::test_review_that_comes_while_a_turn_is_stopped_waits_too",),
+    ),
+    Mutant(
+        "git-connection-knows-its-repositories",
+        never,
+        (
+            f"{REPOSITORY_API}::test_connection_becomes_one_with_an_api_only_if_that_can_know_its_repositories",
+        ),
+    ),
+    Mutant(
+        "few-questions-about-reviewers-at-once",
+        never,
+        (f"{WEBHOOKS}::test_storm_of_comments_asks_the_git_server_few_questions_at_once",),
+    ),
+    Mutant(
         "reviews-stored-per-hour",
         never,
         (f"{WEBHOOKS}::test_storm_of_reviews_waits_for_a_person_and_ends",),

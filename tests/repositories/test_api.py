@@ -177,6 +177,30 @@ def test_connection_does_not_leave_its_repositories(world: World, api: Api) -> N
     assert "not on this server" in found["base_url"][0]
 
 
+def test_connection_becomes_one_with_an_api_only_if_that_can_know_its_repositories(
+    world: World, api: Api
+) -> None:
+    connection = make_connection(world.project, kind="git")
+    repository = make_repository(
+        world.project, connection=connection, url="https://git.example.org/a/team/shop.git"
+    )
+    address = path(world, "git-connections", connection.pk)
+    found = fields_of(api.patch(address, {"kind": "gitea"}))
+    assert found["kind"] == [
+        "shop: Gitea or Forgejo needs addresses such as https://git.example.org/owner/name."
+        " Change or unlink it first."
+    ]
+    connection.refresh_from_db()
+    assert connection.kind == "git"
+    narrower = {"kind": "gitea", "base_url": "https://git.example.org/a", "secret": TOKEN}
+    assert api.patch(address, narrower).status_code == 200
+    # Without /a, the API would look for another repository.
+    found = fields_of(api.patch(address, {"base_url": "https://git.example.org", "secret": TOKEN}))
+    assert "shop: Gitea" in found["kind"][0]
+    repository.delete()
+    assert api.patch(address, {"kind": "github"}).status_code == 200
+
+
 # --- repositories --------------------------------------------------------------------------------
 
 

@@ -3,25 +3,33 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from paca import events
 from paca.agents.models import Agent
 from paca.conversations import deletion, event_log, store
 from paca.conversations import services as conversations
-from paca.conversations.models import ConversationBranch, Trigger, TriggerType
-from paca.conversations.services import assignments, pull_requests
+from paca.conversations.models import Conversation, ConversationBranch, Trigger, TriggerType
+from paca.conversations.services import assignments, inbox, pull_requests
 from paca.conversations.services.assignments import Cause
-from paca.projects.models import Activity
+from paca.projects.models import Activity, Notification
 from paca.projects.services import tasks
+from paca.repositories import reviewers
 from paca.repositories.models import AgentRepositories, Repository, WebhookDelivery
-from paca.repositories.services import repositories
+from paca.repositories.services import deliveries, repositories
+from paca.worker import old_data
+from tests.conversations.waiting_call import WaitingCall
+from tests.projects.tools.conftest import run_without_loop
+from tests.support.api import Api
 from tests.support.git_host_server import ACCOUNT, GitHostServer
 from tests.support.repositories import make_connection, make_repository
 from tests.support.world import World, make_world
@@ -103,6 +111,24 @@ class Desk:
             "author_association": "MEMBER",
         }
         return self.about(action="submitted", review=written, sender=person)
+
+    def end(self, *ends: events.Event) -> None:
+        """Let a turn begin and end like that."""
+        for event in (events.ConversationStarted(model="m"), *ends):
+            store.append(self.conversation.pk, event)
+
+    @property
+    def state(self) -> tuple[str, bool]:
+        """The status of the conversation, and whether a person has to start it."""
+        self.conversation.refresh_from_db()
+        return self.conversation.status, self.conversation.waits_for_start
+
+    @property
+    def told(self) -> set[str]:
+        """The people who were told that a review waits, and what opens."""
+        found = Notification.objects.filter(key__startswith="review:", kind="question")
+        assert {each.conversation_id for each in found} <= {self.conversation.pk}
+        return {each.recipient.email for each in found}
 
     @property
     def branch(self) -> ConversationBranch:
@@ -222,6 +248,28 @@ def test_end_of_a_pull_request_is_told_on_conversation_and_task(desk: Desk, merg
     assert desk.branch.state == "open", "an earlier request that is repeated changes nothing"
 
 
+def test_pull_request_of_a_conversation_and_its_helper_is_one(gitea: Desk) -> None:
+    lead = gitea.conversation
+    started = conversations.start_chat(gitea.world.agent, text="Help", by=gitea.world.owner)
+    Conversation.objects.filter(pk=started.conversation_id).update(parent=lead)
+    gitea.conversation = Conversation.objects.get(pk=started.conversation_id)
+    gitea.open(1)  # the helper has called the tool too, and got the same one
+    gitea.send(gitea.about(action="closed", pull={"merged": True}))
+    row = ConversationBranch.objects.get()
+    assert (row.conversation, row.pr_number, row.state) == (lead, 1, "merged")
+    api = Api(gitea.world.owner.user)
+    base = f"/api/v1/projects/{gitea.world.project.pk}"
+    for address in (
+        f"conversations/{lead.pk}/branches/",
+        f"conversations/{gitea.conversation.pk}/branches/",
+        f"tasks/{gitea.task.number}/branches/",
+    ):
+        [shown] = api.get(f"{base}/{address}").json()["results"]
+        assert (shown["pr_number"], shown["state"]) == (1, "merged"), address
+    log = [event for _, event in event_log.load_after(lead.pk, 0)]
+    assert [each.state for each in log if isinstance(each, events.PullRequestChanged)] == ["merged"]
+
+
 # --- reviews -------------------------------------------------------------------------------------
 
 
@@ -325,6 +373,19 @@ def test_review_counts_not_while_the_rights_of_its_author_are_unknown(gitea: Des
     assert gitea.given == []
 
 
+def test_storm_of_comments_asks_the_git_server_few_questions_at_once(
+    gitea: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reviewers, "SECONDS", 0)
+    monkeypatch.setattr(reviewers, "_SLOTS", threading.BoundedSemaphore(1))
+    with reviewers._SLOTS:
+        assert gitea.send(gitea.review()).status_code == 202
+    assert (gitea.given, gitea.git.asked) == ([], [])
+    monkeypatch.setattr(reviewers, "SECONDS", 5)
+    gitea.send(gitea.review())
+    assert len(gitea.given) == 1
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_comment_on_the_whole_pull_request_counts_if_it_names_the_account(
     desk: Desk, named: bool
@@ -367,17 +428,87 @@ def test_storm_of_reviews_waits_for_a_person_and_ends(
 ) -> None:
     monkeypatch.setattr(pull_requests, "REVIEWS_PER_HOUR", 1)
     monkeypatch.setattr(pull_requests, "STORED_PER_HOUR", 3)
-    waits = []
-    for _ in range(5):
-        conversations.stop(gitea.conversation, by=gitea.world.owner)
-        gitea.conversation.refresh_from_db()
+    gitea.end(events.ConversationFinished())
+    gitea.send(gitea.review())
+    assert gitea.state == ("queued", False)
+    gitea.end(events.ConversationFinished())
+    for _ in range(4):
         gitea.send(gitea.review())
-        gitea.conversation.refresh_from_db()
-        waits.append((gitea.conversation.status, gitea.conversation.waits_for_start))
-    assert (
-        waits == [("queued", False), ("queued", True), ("queued", True)] + [("stopped", False)] * 2
-    )
+        assert gitea.state == ("queued", True)
     assert len(gitea.given) == 3
+    assert len(Notification.objects.filter(key__startswith="review:")) == 1
+
+
+def stop(desk: Desk) -> None:
+    conversations.stop(desk.conversation, by=desk.world.owner)
+
+
+def pause(desk: Desk) -> None:
+    desk.end(events.ConversationPaused(reason="by_person"))
+
+
+def use_up_budget(desk: Desk) -> None:
+    desk.end(events.ConversationPaused(reason="cost_budget", limit=1, budget="conversation"))
+
+
+@pytest.mark.parametrize("end", [stop, pause, use_up_budget])
+def test_review_waits_for_a_person_where_the_work_was_stopped(
+    gitea: Desk, end: Callable[[Desk], None]
+) -> None:
+    end(gitea)
+    gitea.send(gitea.review())
+    gitea.send(gitea.review("And the cents."))
+    assert gitea.state == ("queued", True)
+    assert len(gitea.given) == 2
+    assert gitea.told == {gitea.world.owner.user.email}
+    assert Notification.objects.filter(key__startswith="review:").count() == 1, "told once"
+    conversations.continue_(gitea.conversation, by=gitea.world.owner)
+    assert gitea.state == ("queued", False)
+
+
+def test_review_does_not_start_work_that_waits_for_a_start(gitea: Desk) -> None:
+    gitea.end(events.ConversationFinished())
+    store.append(
+        gitea.conversation.pk,
+        events.ConversationQueued(trigger="task_assigned", by="Ada", held=True),
+    )
+    gitea.send(gitea.review())
+    assert gitea.state == ("queued", True)
+    assert len(gitea.given) == 1
+
+
+def test_review_takes_no_decision_away_that_a_person_is_asked_for() -> None:
+    call = WaitingCall()
+    with GitHostServer("gitea") as git:
+        desk = Desk(git, call.chat.world)
+        desk.conversation = call.row
+        desk.open(2)
+        body = desk.review()
+        body["pull_request"]["number"] = 2
+        desk.send(body)
+    assert len(desk.given) == 1
+    assert (call.status, call.approval.state) == ("waiting/approval", "open")
+    assert call.decide().status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("last", "held"),
+    [
+        (events.ConversationStopped(reason="by_person"), True),
+        (events.ConversationPaused(reason="cost_budget"), True),
+        (events.ConversationFinished(), False),
+    ],
+)
+def test_review_that_comes_while_a_turn_is_stopped_waits_too(
+    gitea: Desk, last: events.Event, held: bool
+) -> None:
+    gitea.end()
+    Trigger.objects.update(state="claimed")  # the assignment, by the turn
+    gitea.send(gitea.review())
+    assert gitea.state == ("running", False)
+    store.append(gitea.conversation.pk, last)
+    inbox.queue_for_waiting_messages(gitea.conversation.pk)
+    assert gitea.state == ("queued", held)
 
 
 def test_deleted_conversation_keeps_no_branch_and_gets_no_review(gitea: Desk) -> None:
@@ -395,3 +526,26 @@ def test_deleted_project_takes_no_webhooks(gitea: Desk) -> None:
 
     projects.delete(gitea.world.project, by=gitea.world.owner)
     assert gitea.send(gitea.review()).status_code == 404
+
+
+class Database:
+    """The calling thread in place of the worker's database threads."""
+
+    async def call(self, function: Any, *arguments: Any, **facts: Any) -> Any:
+        return function(*arguments, **facts)
+
+
+def test_marks_of_requests_go_after_their_time_and_those_before_it_stay(
+    gitea: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "BATCH", 2)
+    now = timezone.now()
+    for number in range(5):
+        row = WebhookDelivery.objects.create(repository=gitea.repository, digest=str(number))
+        age = deliveries.KEPT + timedelta(minutes=1 if number else -1)
+        WebhookDelivery.objects.filter(pk=row.pk).update(created_at=now - age)
+    database: Any = Database()
+    run_without_loop(old_data.remove(database, lambda: True))
+    assert WebhookDelivery.objects.count() == 3, "a worker that drains ends after a batch"
+    run_without_loop(old_data.remove(database, lambda: False))
+    assert WebhookDelivery.objects.get().digest == "0"

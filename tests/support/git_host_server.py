@@ -27,7 +27,6 @@ class GitHostServer:
     kind: str
     writers: set[str] = field(default_factory=lambda: {"ada"})
     pulls: list[dict[str, Any]] = field(default_factory=list)
-    comments: list[dict[str, Any]] = field(default_factory=list)
     reviews: list[dict[str, Any]] = field(default_factory=list)
     review_comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     branches: set[str] = field(default_factory=lambda: {"main", "fix-totals"})
@@ -156,11 +155,6 @@ class GitHostServer:
                 return 200, self._listed(query)
             case "POST", ["pulls"]:
                 return self._open(body)
-            case "POST", ["issues", number, "comments"]:
-                if set(body) != {"body"}:
-                    return 422, {"message": "Validation Failed"}
-                self.comments.append({"number": int(number), **body})
-                return 201, {"html_url": f"{self.base_url}/comment/{len(self.comments)}"}
             case "GET", ["collaborators", name, "permission"]:
                 return 200, {"permission": "write" if name in self.writers else "read"}
             case "GET", ["pulls", _, "reviews"]:

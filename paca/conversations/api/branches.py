@@ -55,9 +55,10 @@ class ConversationBranches(ProjectView):
 
     @extend_schema(responses=ConversationBranchSerializer(many=True), tags=["conversations"])
     def get(self, request: Request, conversation_id: UUID) -> Response:
-        """List the branches that the conversation works on, with their pull requests, the newest first."""
+        """List the branches that the conversation and its helpers work on, with their pull requests, the newest first."""
         conversation = selectors.get(self.project, conversation_id)
-        rows = ConversationBranch.objects.filter(conversation=conversation)
+        family = conversation.parent_id or conversation.pk
+        rows = ConversationBranch.objects.filter(conversation=family)
         found = rows.select_related("repository")
         return NewestFirstPagination.page_response(found, self, ConversationBranchSerializer)
 

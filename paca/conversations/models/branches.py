@@ -23,7 +23,8 @@ class PullRequestState(models.TextChoices):
 class ConversationBranch(BaseModel):
     """A branch of a repository that a conversation has cloned, pushed, or opened a pull request of.
 
-    The rows follow from events: see ``branch_rows``. ``base`` is the commit that was cloned; ``pushed`` is the last
+    The rows follow from events: see ``branch_rows``. Those of helpers are rows of the conversation that started them.
+    ``base`` is the commit that was cloned; ``pushed`` is the last
     commit that was pushed. They are empty until then, as are number, address and state of the pull request, and the
     ``base_branch`` that it shall be merged into.
     """

@@ -152,9 +152,7 @@ def give_review(
 def _waits_for_people(current: Conversation) -> bool:
     """Whether only a person shall start or continue the work, so that a text from outside does not."""
     # guard: review-restarts-nothing-that-a-person-has-stopped
-    return (
-        current.status in STOPPED_SHORT or current.waits_for_start or current.waits_for_person
-    )
+    return current.status in STOPPED_SHORT or current.waits_for_start or current.waits_for_person
 
 
 def _tell_people(current: Conversation) -> None:

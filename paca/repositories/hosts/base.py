@@ -46,10 +46,6 @@ class GitHost(Protocol):
         """Open a pull request of the branch ``head`` into ``base``, or give the one that is open already."""
         ...
 
-    def comment(self, number: int, text: str) -> str:
-        """Write a comment on a pull request; gives the address of the comment."""
-        ...
-
     def may_write(self, account: str) -> bool:
         """Whether an account may write to the repository; not, if the server does not tell."""
         ...

@@ -71,11 +71,6 @@ class Gitea:
             return found
         raise _not_opened(answer, head, base)
 
-    def comment(self, number: int, text: str) -> str:
-        """See ``GitHost``."""
-        path = f"{self._repository}/issues/{number}/comments"
-        return str(self._api.post(path, {"body": text}).facts.get("html_url") or "")
-
     def may_write(self, account: str) -> bool:
         """See ``GitHost``. The server tells it to administrators of the repository only."""
         path = f"{self._repository}/collaborators/{quote(account, safe='')}/permission"

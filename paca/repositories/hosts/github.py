@@ -138,11 +138,6 @@ class Github:
             return found
         raise _not_opened(answer, head, base)
 
-    def comment(self, number: int, text: str) -> str:
-        """See ``GitHost``."""
-        path = f"{self._repository}/issues/{number}/comments"
-        return str(self._api.post(path, {"body": text}).facts.get("html_url") or "")
-
     def may_write(self, account: str) -> bool:
         """See ``GitHost``."""
         path = f"{self._repository}/collaborators/{quote(account, safe='')}/permission"

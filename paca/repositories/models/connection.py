@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Self
+from urllib.parse import urlsplit
 
 from django.db import models
 from django.db.models import Q
@@ -29,6 +30,14 @@ class GitAuth(models.TextChoices):
     TOKEN = "token", "Token"
     BASIC = "basic", "Name and password"
     GITHUB_APP = "github_app", "GitHub app"
+
+
+def has_api_address(url: str, connection: GitConnection) -> bool:
+    """Whether the API of the connection's server knows a repository of this address: only as owner and name."""
+    if connection.kind == GitServerKind.GIT:
+        return True
+    path = urlsplit(url).path.removeprefix(urlsplit(connection.base_url).path.rstrip("/"))
+    return len(path.strip("/").split("/")) == 2
 
 
 class GitConnectionQuerySet(models.QuerySet["GitConnection"]):

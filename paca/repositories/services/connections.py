@@ -20,6 +20,7 @@ from paca.projects.signals import project_changed
 from paca.repositories.hosts.addresses import may_be_plain
 from paca.repositories.models import GitAuth, GitConnection
 from paca.repositories.models.addresses import is_below
+from paca.repositories.models.connection import has_api_address
 from paca.repositories.signing import check_private_key
 
 MAX_CONNECTIONS = 20
@@ -134,7 +135,7 @@ def _store(connection: GitConnection, settings: Mapping[str, Any], secret: str) 
         validation.check_fields(connection, exclude=("project",))
     except Invalid as invalid:
         errors |= invalid.fields
-    if "base_url" not in errors:
+    if not {"base_url", "kind"} & set(errors):
         errors |= _errors_of_address(connection)
     if "auth" not in errors:
         errors |= _errors_of_sign_in(connection)
@@ -160,17 +161,22 @@ def _errors_of_address(connection: GitConnection) -> Errors:
         }
     if connection._state.adding:
         return {}
-    others = [
-        each.name
-        for each in connection.repositories.all()
-        if not is_below(each.url, connection.base_url)
-    ]
+    linked = list(connection.repositories.all())
+    others = [each.name for each in linked if not is_below(each.url, connection.base_url)]
     # guard: git-connection-stays-with-its-repositories
     if others:
-        return {
-            "base_url": [f"{', '.join(sorted(others)[:5])}: not on this server. Unlink it first."]
-        }
+        return {"base_url": [f"{_names(others)}: not on this server. Unlink it first."]}
+    unknown = [each.name for each in linked if not has_api_address(each.url, connection)]
+    # guard: git-connection-knows-its-repositories
+    if unknown:
+        server = connection.get_kind_display()
+        needed = f"{server} needs addresses such as {connection.base_url}/owner/name."
+        return {"kind": [f"{_names(unknown)}: {needed} Change or unlink it first."]}
     return {}
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(sorted(names)[:5])
 
 
 def _errors_of_sign_in(connection: GitConnection) -> Errors:

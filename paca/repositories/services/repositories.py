@@ -29,6 +29,7 @@ from paca.repositories.models import (
     RepositoryAccess,
 )
 from paca.repositories.models.addresses import is_below
+from paca.repositories.models.connection import has_api_address
 from paca.repositories.models.repository import (
     MAX_BRANCH_CHARACTERS,
     MAX_PROBLEM_CHARACTERS,
@@ -234,10 +235,8 @@ def _errors_of_url(repository: Repository) -> Errors:
                 f"Its credentials are for {connection.base_url} only, and the repository is not there."
             ]
         }
-    if connection is not None and connection.kind != "git":
-        path = urlsplit(repository.url).path.removeprefix(urlsplit(connection.base_url).path)
-        if len(path.strip("/").split("/")) != 2:
-            return {"url": [f"Write {connection.base_url}/owner/name."]}
+    if connection is not None and not has_api_address(repository.url, connection):
+        return {"url": [f"Write {connection.base_url}/owner/name."]}
     return {}
 
 

@@ -31,18 +31,24 @@ function row(label, value) {
   return html`<dt>${label}</dt><dd>${value}</dd>`;
 }
 
-/** The branches on which agents work for the task, each with its pull request if it has one. */
-function branches({ data: { runs } }) {
-  const found = new Map(runs.filter(({ branch }) => branch).map((run) => [`${run.branch} ${run.pr_url}`, run]));
-  if (!found.size) return nothing;
-  return row("Branch", [...found.values()].map(({ branch: name, pr_url: url }) => {
-    const shown = html`${icon("git-branch", "icon-s")}<bdi>${visible(name)}</bdi>`;
-    return isAddress(url)
-      ? html`<a class="badge badge-line branch" href=${url} target="_blank" rel="noopener noreferrer" title="Pull request of ${visible(name)}">${shown}</a>`
-      : html`<span class="badge badge-line branch" title="Branch ${visible(name)}">${shown}</span>`;
-  }));
+const STATES = { open: ["Open", "badge-accent"], merged: ["Merged", "badge-ok"], closed: ["Closed", ""] };
+
+/** The branches that agents have pushed for the task, each with its pull request if it has one. */
+function branches({ data: { branches: found } }) {
+  if (!found.length) return nothing;
+  return row(found.some(({ pr_number: pull }) => pull !== null) ? "Pull request" : "Branch", html`<ul class="branches">${found.map(branch)}</ul>`);
 }
 
+function branch({ branch: name, repository, pr_number: pull, pr_url: url, base_branch: base, state }) {
+  const title = `${visible(repository)}: ${visible(name)}${base ? ` into ${visible(base)}` : ""}`;
+  const shown = html`${icon("git-branch", "icon-s")}<bdi>${visible(name)}</bdi>`;
+  const [label, tone] = STATES[state] ?? [];
+  return html`<li class="row">${isAddress(url)
+    ? html`<a class="badge badge-line branch" href=${url} target="_blank" rel="noopener noreferrer" title=${title}>${shown}<span class="num">#${pull}</span></a>`
+    : html`<span class="badge badge-line branch" title=${title}>${shown}</span>`}${label ? html`<span class="badge ${tone}">${label}</span>` : nothing}</li>`;
+}
+
+/** Whether a link may lead there: the address comes from a git server. */
 function isAddress(url) {
   return /^https?:\/\//.test(url ?? "");
 }

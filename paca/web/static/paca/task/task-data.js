@@ -12,6 +12,7 @@ export class TaskData {
   activity = [];
   attachments = [];
   runs = []; // the conversations of agents on this task, newest first
+  branches = []; // what they have pushed, each with its pull request if it has one
   suggestion = null;
   #urls;
   #number;
@@ -60,6 +61,12 @@ export class TaskData {
     if (!this.#mayReadConversations) return;
     const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#number}&last_words=true`);
     this.runs = results;
+    if (results.length) this.branches = await this.#loadBranches();
+  }
+
+  async #loadBranches() {
+    const { results } = await call("GET", this.#urls.branches);
+    return results.filter(({ pushed, pr_number: pull }) => pushed || pull !== null);
   }
 
   /** The suggestion of an agent for the description that nobody has decided on, or null. Throws ApiError. */

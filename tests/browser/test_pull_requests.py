@@ -1,0 +1,95 @@
+"""The branches and pull requests on the page of a task, and the page of repositories, in every look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser import actions
+from tests.browser.conftest import Product
+from tests.browser.pull_requests_seed import LONG, SERVER
+from tests.browser.test_accessibility import violations
+from tests.browser.test_appearance import LOOKS
+from tests.browser.test_teammates import create_project
+
+STATES = {"totals": "Open", "rounding": "Merged", "wrong-way": "Closed", LONG: "Open"}
+
+
+def seed(product: Product, function: str) -> str:
+    code = f"from tests.browser import pull_requests_seed as s; print(s.{function}())"
+    said = product.installation.run("shell", "-v0", "-c", code)
+    assert said.returncode == 0, said.stderr
+    return str(said.stdout.split()[-1])
+
+
+def open_task(page: Page, number: str) -> None:
+    page.goto("/")
+    page.goto(f"{page.url}tasks/{number}/")
+
+
+def expect_branches(page: Page) -> None:
+    found = page.locator(".branches")
+    for name, state in STATES.items():
+        row = found.locator("li", has=page.get_by_text(name, exact=True))
+        expect(row).to_contain_text(state)
+        link = row.get_by_role("link")
+        expect(link).to_have_attribute("rel", "noopener noreferrer")
+        expect(link).to_have_attribute("target", "_blank")
+        assert str(link.get_attribute("href")).startswith(f"{SERVER}/team/shop/pulls/")
+    # Without a pull request there is no link, and an address that is no web page gets none.
+    for name in ("only-pushed", "odd-address"):
+        row = found.locator("li", has=page.get_by_text(name, exact=True))
+        expect(row).to_be_visible()
+        expect(row.get_by_role("link")).to_have_count(0)
+
+
+def test_pull_requests_of_a_task_are_seen_with_their_states_in_every_look(
+    open_browser: Callable[..., BrowserContext], product: Product
+) -> None:
+    number = seed(product, "task")
+    for name, look in LOOKS.items():
+        page = open_browser(**look).new_page()
+        open_task(page, number)
+        expect_branches(page)
+        actions.has_no_sideways_scroll(page)
+        assert violations(page) == [], name
+        page.locator(".branches").scroll_into_view_if_needed()
+        page.screenshot(path=product.pictures / f"pull-requests-{name}.png")
+        page.close()
+
+
+def test_repositories_are_seen_in_every_state_and_look(
+    open_browser: Callable[..., BrowserContext], product: Product
+) -> None:
+    seed(product, "repositories")
+    for name, look in LOOKS.items():
+        page = open_browser(**look).new_page()
+        page.goto("/")
+        page.goto(f"{page.url}repositories/")
+        for repository, words in {
+            "revoked": "does not accept the credentials: token is revoked",
+            "unreachable": "did not answer within 15 s",
+        }.items():
+            row = page.locator("details", has=page.locator("summary", has_text=repository))
+            expect(row.locator("summary").first).to_contain_text("Does not work")
+            row.locator("summary").first.click()
+            expect(row).to_contain_text(words)
+        expect(page.locator("summary", has_text="docs")).to_contain_text("Not tried yet")
+        actions.has_no_sideways_scroll(page)
+        assert violations(page) == [], name
+        page.screenshot(path=product.pictures / f"repositories-{name}.png", full_page=True)
+        page.close()
+
+
+def test_project_without_a_repository_says_what_to_do(
+    open_browser: Callable[..., BrowserContext], product: Product
+) -> None:
+    page = open_browser(**LOOKS["phone-dark"]).new_page()
+    page.goto("/")
+    page.goto(f"{create_project(page, 'Quay')}repositories/")
+    expect(page.get_by_role("heading", name="No repository is linked yet")).to_be_visible()
+    expect(page.get_by_role("button", name="Link it")).to_be_visible()
+    actions.has_no_sideways_scroll(page)
+    assert violations(page) == []
+    page.screenshot(path=product.pictures / "repositories-empty.png", full_page=True)
