@@ -139,7 +139,7 @@ class Desk:
         """The texts of reviews that the agent was given."""
         log = [event for _, event in event_log.load_after(self.conversation.pk, 0)]
         found = [e for e in log if isinstance(e, events.MessageReceived)]
-        return [each.text for each in found if each.trigger == pull_requests.REVIEW]
+        return [each.text for each in found if each.trigger == inbox.REVIEW]
 
 
 @pytest.fixture(params=["gitea", "github"])
@@ -284,10 +284,10 @@ def test_review_continues_the_conversation_that_opened_the_pull_request(desk: De
     assert all(
         line.startswith("> ") for line in text.split(pull_requests.NOTE)[1].strip().split("\n")
     )
-    trigger = Trigger.objects.get(kind=pull_requests.REVIEW)
+    trigger = Trigger.objects.get(kind=inbox.REVIEW)
     assert (trigger.conversation, trigger.actor) == (desk.conversation, None)
     assert not Trigger.objects.filter(
-        conversation=other.conversation_id, kind=pull_requests.REVIEW
+        conversation=other.conversation_id, kind=inbox.REVIEW
     ).exists()
 
 
@@ -518,7 +518,7 @@ def test_deleted_conversation_keeps_no_branch_and_gets_no_review(gitea: Desk) ->
     gitea.conversation.refresh_from_db()
     assert (gitea.conversation.branch, gitea.conversation.pr_url) == (None, None)
     assert gitea.send(gitea.review()).status_code == 202
-    assert not Trigger.objects.filter(kind=pull_requests.REVIEW).exists()
+    assert not Trigger.objects.filter(kind=inbox.REVIEW).exists()
 
 
 def test_deleted_project_takes_no_webhooks(gitea: Desk) -> None:

@@ -24,7 +24,7 @@ from paca.conversations.models import (
 )
 from paca.conversations.services import (
     background,
-    pull_requests,
+    inbox,
     suggestions,
     thread_comments,
 )
@@ -164,7 +164,7 @@ def _open_requests(current: Conversation, turn: int) -> list[Trigger]:
     last = max(answered, event_log.last_stopped_turn(current.pk))
     # What came of a background command or a review is told where the answer was that began it.
     reports = current.trigger_type in REPORTED_TYPES
-    kinds = (*REPORTED_TYPES, background.WAKE, pull_requests.REVIEW) if reports else REPORTED_TYPES
+    kinds = (*REPORTED_TYPES, background.WAKE, inbox.REVIEW) if reports else REPORTED_TYPES
     found = Trigger.objects.filter(
         conversation=current, kind__in=kinds, turn__gt=last, turn__lte=turn
     )
