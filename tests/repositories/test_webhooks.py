@@ -258,7 +258,7 @@ def test_pull_request_of_a_conversation_and_its_helper_is_one(gitea: Desk) -> No
     row = ConversationBranch.objects.get()
     assert (row.conversation, row.pr_number, row.state) == (lead, 1, "merged")
     api = Api(gitea.world.owner.user)
-    base = f"/api/v1/projects/{gitea.world.project.pk}"
+    base = f"/projects/{gitea.world.project.pk}"
     for address in (
         f"conversations/{lead.pk}/branches/",
         f"conversations/{gitea.conversation.pk}/branches/",
