@@ -16,7 +16,7 @@ help:
 	@echo "                   on PostgreSQL and Valkey (make test-embedded, make test-services)"
 	@echo "make lint          format, lint, types, import rules, migrations"
 	@echo "make check         make lint, then make test"
-	@echo "make test-browser  the tests in a real Chromium (Debian: apt install chromium)"
+	@echo "make test-browser  the tests in a real Chromium (Debian: apt install chromium chromium-headless-shell)"
 	@echo "make sandbox-image the image of Docker sandboxes (BASE=another Debian)"
 	@echo "make test-docker   the tests that need Docker: sandboxes, compose.yml, a browser on all of it"
 	@echo "make test-localmodel  a real, very small model on this machine (200 MB; not in CI)"
@@ -24,7 +24,7 @@ help:
 	@echo "make chaos         kill it at random and at every point (SEED=7, PART=R1, ON=sqlite, SHORT=1)"
 	@echo "make fuzz          10,000 random requests to the API (REQUESTS=500, SEED=7, ON=sqlite, ONLY=operation)"
 	@echo "make soak          ten minutes of ordinary work: speed, memory, descriptors, nothing left"
-	@echo "make mutants       take each guard out in turn: a test must fail (ONLY=store, QUICK=1)"
+	@echo "make mutants       take each guard out in turn: a test must fail (ONLY=store, QUICK=1, SHARE=4)"
 	@echo "make docs          write the generated pages of docs/ again"
 	@echo "make lock          resolve requirements*.in to requirements*.txt with hashes (needs uv)"
 	@echo "make clean         remove .venv and caches (your data in var/ stays)"
@@ -57,12 +57,13 @@ lint: dev-venv
 
 check: lint test
 
+# To collect all tests takes each process 15 seconds: these folders have the tests of the two tiers.
 test-browser: dev-venv
-	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker"
+	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker" tests/browser
 
 test-docker: dev-venv
-	$(PYTEST) -n $(TESTERS) -m "docker and not browser"
-	$(PYTEST) -m "docker and browser"
+	$(PYTEST) -n $(TESTERS) -m "docker and not browser" tests/compose tests/flows tests/sandbox
+	$(PYTEST) -m "docker and browser" tests/browser
 
 test-localmodel: dev-venv
 	test -d .venv-localmodel || $(PY) -m venv .venv-localmodel

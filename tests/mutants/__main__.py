@@ -1,7 +1,8 @@
 """``make mutants``: take each guard out of a copy of the tree, and check that its tests fail.
 
 ``ONLY=runner`` takes the guards whose name holds the word, ``QUICK=1`` those whose tests are among
-``make test-quick``. Exit code 1 if a mutant survives.
+``make test-quick``, ``SHARE=4`` the quarter of this commit (``tests/mutants/shares.py``). Exit code 1 if a mutant
+survives.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pytest
 from tests.mutants.changes import changed, function_of, markers
 from tests.mutants.forking import names
 from tests.mutants.guards import MUTANTS, Mutant
+from tests.mutants.shares import share
 from tests.mutants.tester import FAIL_QUICKLY, Tester
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -32,6 +34,8 @@ AT_ONCE = 2  # mutants, each in a copy of the tree
 def main() -> int:
     """Give 0 if each mutant was killed, 1 if one survived, 2 if nothing can be said."""
     chosen = [mutant for mutant in MUTANTS if os.environ.get("ONLY", "") in mutant.guard]
+    if parts := os.environ.get("SHARE"):
+        chosen = share(chosen, int(parts), ROOT)
     if os.environ.get("QUICK"):
         chosen = _quick(chosen)
     if not chosen:
@@ -51,15 +55,12 @@ def main() -> int:
 def _quick(mutants: Sequence[Mutant]) -> list[Mutant]:
     """The mutants all of whose tests have the marker ``quick``."""
     named = {test for mutant in mutants for test in mutant.tests}
-    command = [sys.executable, "-m", "pytest", *sorted(named)]
+    command = [sys.executable, "-m", "pytest", *sorted(named), "-m", "not quick"]
     command += ["--collect-only", "-q", "-p", "no:cacheprovider"]
-    every, quick = (
-        subprocess.run([*command, *chosen], cwd=ROOT, capture_output=True, text=True, check=False)
-        .stdout.partition("\n\n")[0]
-        .splitlines()
-        for chosen in ((), ("-m", "quick"))
-    )
-    slow = set(every) - set(quick)
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        raise RuntimeError(f"The tests cannot be collected:\n{listed.stdout}{listed.stderr}")
+    slow = [line for line in listed.stdout.splitlines() if "::" in line]
     return [
         mutant
         for mutant in mutants

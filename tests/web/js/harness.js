@@ -2,17 +2,19 @@
 
 const inNode = typeof process !== "undefined" && Boolean(process.versions?.node);
 
-/** What ran in a browser: [{name, error}], read by tests/browser/test_modules.py. */
-export const results = [];
+/** What runs in a browser: promises of {name, error}, awaited by tests/browser/test_modules.py. */
+export const outcomes = [];
 
-async function browserTest(name, body) {
+async function outcomeOf(name, body) {
   try {
     await body();
-    results.push({ name, error: "" });
+    return { name, error: "" };
   } catch (error) {
-    results.push({ name, error: String(error.stack ?? error) });
+    return { name, error: String(error.stack ?? error) };
   }
 }
+
+const browserTest = (name, body) => void outcomes.push(outcomeOf(name, body));
 
 export const test = inNode ? (await import("node:test")).test : browserTest;
 
