@@ -48,22 +48,22 @@ test-services: dev-venv
 test-quick: dev-venv
 	$(PYTEST) -n 2 -m quick
 
+# mypy takes as long as all others together: it has a core of its own.
 lint: dev-venv
-	$(PY) -m ruff format --check .
-	$(PY) -m ruff check .
-	$(PY) -m mypy paca
-	.venv/bin/lint-imports
-	DJANGO_SETTINGS_MODULE=tests.settings $(PY) manage.py makemigrations --check --dry-run
+	@$(PY) -m mypy paca & mypy=$$!; \
+	{ $(PY) -m ruff format --check . && $(PY) -m ruff check . && .venv/bin/lint-imports && \
+	DJANGO_SETTINGS_MODULE=tests.settings $(PY) manage.py makemigrations --check --dry-run; }; others=$$?; \
+	wait $$mypy && exit $$others
 
 check: lint test
 
 # To collect all tests takes each process 15 seconds: these folders have the tests of the two tiers.
 test-browser: dev-venv
-	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker" tests/browser
+	$(PYTEST) -n 3 --dist loadfile -m "browser and not docker" tests/browser
 
 test-docker: dev-venv
 	$(PYTEST) -n $(TESTERS) -m "docker and not browser" tests/compose tests/flows tests/sandbox
-	$(PYTEST) -m "docker and browser" tests/browser
+	TEST_CHROMIUM=chromium $(PYTEST) -m "docker and browser" tests/browser
 
 test-localmodel: dev-venv
 	test -d .venv-localmodel || $(PY) -m venv .venv-localmodel

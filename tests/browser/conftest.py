@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
+from tests.browser.seed_process import SeedProcess
 from tests.installation.manage_process import ROOT, Installation
+from tests.support import migrated_database
 
 PASSWORD = "a long password 7"
 FLAGS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update")
+# Chromium without the windows and services of a desktop browser: the same engine for a third of the processor time.
+EXECUTABLES = ("chromium-headless-shell", "chromium")
 WAIT_MS = 20_000
 
 
@@ -26,12 +30,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Product:
-    """A started Paca: its address, and the folder for screenshots."""
+    """A started Paca: its address, the folder for screenshots, and ``seeds``, which write into its database."""
 
     url: str
     link: str
     pictures: Path
     installation: Installation
+    seeds: SeedProcess
 
 
 @pytest.fixture(scope="session")
@@ -41,14 +46,24 @@ def pictures() -> Path:
     return folder
 
 
+def migrated_installation(folder: Path) -> Installation:
+    """An installation that was never started, with the tables of its database: to make them takes 20 seconds of CPU."""
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    migrated_database.copy_to(data / "paca.sqlite3")
+    return Installation(data)
+
+
 @pytest.fixture(scope="session")
 def product(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Product]:
-    installation = Installation(tmp_path_factory.mktemp("browser") / "data")
+    installation = migrated_installation(tmp_path_factory.mktemp("browser"))
     running = installation.up()
     url = f"http://127.0.0.1:{running.port}"
     link = re.search(r"(/link/\S+)", running.output)
     assert link, running.output
-    yield Product(url, url + link[1], pictures, installation)
+    seeds = SeedProcess(installation)
+    yield Product(url, url + link[1], pictures, installation, seeds)
+    seeds.end()
     installation.end()
 
 
@@ -61,7 +76,9 @@ def playwright() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="session")
 def chromium(playwright: Playwright) -> Iterator[Browser]:
-    path = shutil.which("chromium") or "/usr/bin/chromium"
+    """The browser of ``TEST_CHROMIUM``, or the lightest one that is there."""
+    names = (os.environ["TEST_CHROMIUM"],) if "TEST_CHROMIUM" in os.environ else EXECUTABLES
+    path = next(filter(None, map(shutil.which, names)), "/usr/bin/chromium")
     browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS])
     yield browser
     browser.close()

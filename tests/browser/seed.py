@@ -1,4 +1,4 @@
-"""Long and parked conversations, created by ``manage.py shell``."""
+"""Long and parked conversations, created by the process of seeds."""
 
 from datetime import timedelta
 from uuid import UUID, uuid4

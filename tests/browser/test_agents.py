@@ -23,9 +23,7 @@ def crew(product: Product) -> Iterator[None]:
 
 
 def run(product: Product, function: str) -> None:
-    code = f"from tests.browser import agents_seed; agents_seed.{function}()"
-    done = product.installation.run("shell", "-c", code)
-    assert done.returncode == 0, done.stderr
+    product.seeds.run(f"from tests.browser import agents_seed; agents_seed.{function}()")
 
 
 def test_status_is_changed_with_its_counts_and_planned_and_cancelled(

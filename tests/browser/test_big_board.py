@@ -24,10 +24,7 @@ FRAME = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 
 
 def seed(product: Product, call: str) -> str:
-    code = f"from tests.browser import seed; print(seed.{call})"
-    said = product.installation.run("shell", "-v0", "-c", code)
-    assert said.returncode == 0, said.stderr
-    return said.stdout
+    return product.seeds.run(f"from tests.browser import seed; print(seed.{call})")
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.browser.conftest import migrated_installation
 from tests.browser.test_task_page import describe
 from tests.installation.manage_process import Installation, Running
 
@@ -30,7 +31,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(Installation(tmp_path_factory.mktemp("killed") / "data"))
+    started = Server(migrated_installation(tmp_path_factory.mktemp("killed")))
     yield started
     started.installation.end()
 

@@ -1,7 +1,5 @@
 """A conversation of thousands of events opens, scrolls and streams like a short one."""
 
-import re
-
 import pytest
 from playwright.sync_api import Page
 
@@ -14,15 +12,8 @@ MOST_ROWS = 400
 
 @pytest.fixture(scope="module")
 def address(product: Product) -> str:
-    said = product.installation.run(
-        "shell",
-        "-v0",
-        "-c",
-        f"from tests.browser.seed import long_conversation; print(long_conversation({EVENTS}))",
-    )
-    found = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", said.stdout)
-    assert found, said.stderr
-    return found[0]
+    code = f"from tests.browser.seed import long_conversation; print(long_conversation({EVENTS}))"
+    return product.seeds.run(code).strip()
 
 
 def open_it(page: Page, address: str) -> None:

@@ -18,8 +18,7 @@ def open_network(page: Page, conversation: str) -> None:
 
 def reach(product: Product, conversation: str, host: str) -> None:
     code = f"from tests.browser import network_seed as n; n.reach('{conversation}', '{host}')"
-    said = product.installation.run("shell", "-v0", "-c", code)
-    assert said.returncode == 0, said.stderr
+    product.seeds.run(code)
 
 
 def test_network_is_seen_in_every_look_and_grows_while_it_is_open(

@@ -1,7 +1,5 @@
 """A parked conversation: the page says why, and a person retries or stops it."""
 
-import re
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -11,16 +9,10 @@ from tests.browser.conftest import Product
 
 @pytest.fixture
 def parked(page: Page, product: Product) -> Page:
-    said = product.installation.run(
-        "shell",
-        "-v0",
-        "-c",
-        "from tests.browser.seed import parked_conversation; print(parked_conversation())",
-    )
-    found = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", said.stdout)
-    assert found, said.stderr
+    code = "from tests.browser.seed import parked_conversation; print(parked_conversation())"
+    conversation = product.seeds.run(code).strip()
     page.goto("/")
-    page.goto(f"{page.url}conversations/{found[0]}/")
+    page.goto(f"{page.url}conversations/{conversation}/")
     actions.wait_until(page, "paused")
     return page
 

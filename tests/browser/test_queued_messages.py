@@ -12,9 +12,7 @@ from tests.browser.conftest import Product
 
 def set_status(product: Product, status: str) -> None:
     change = f"Agent.objects.filter(handle='guide').update(status='{status}')"
-    product.installation.run(
-        "shell", "-v0", "-c", f"from paca.agents.models import Agent; {change}"
-    )
+    product.seeds.run(f"from paca.agents.models import Agent; {change}")
 
 
 @pytest.fixture

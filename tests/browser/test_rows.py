@@ -1,6 +1,5 @@
 """Rows of a conversation: every kind is shown, whatever the others hold, live and after a reload."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,9 @@ DISPATCH = """frames => {
 
 
 def made(product: Product, function: str, module: str = "row_kinds") -> str:
-    said = product.installation.run(
-        "shell", "-v0", "-c", f"from tests.browser import {module}; print({module}.{function}())"
-    )
-    found = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", said.stdout)
-    assert found, said.stderr
-    return found[0]
+    """The conversation that the function of the module has made."""
+    printed = product.seeds.run(f"from tests.browser import {module}; print({module}.{function}())")
+    return printed.strip()
 
 
 def open_it(page: Page, conversation: str) -> None:

@@ -13,10 +13,7 @@ LOADED = "document.querySelector('paca-conversation').run.first"
 
 
 def seed(product: Product, call: str) -> str:
-    code = f"from tests.browser import seed; print(seed.{call})"
-    said = product.installation.run("shell", "-v0", "-c", code)
-    assert said.returncode == 0, said.stderr
-    return said.stdout
+    return product.seeds.run(f"from tests.browser import seed; print(seed.{call})")
 
 
 def shows_the_whole(page: Page, state: str) -> None:

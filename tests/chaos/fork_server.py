@@ -2,7 +2,7 @@
 
 The imports take seconds of CPU, which is too long for 200 kills. After the fork the process runs
 ``manage.py`` with its arguments. ``python -m tests.chaos.fork_server`` is the process that forks;
-``ForkServer`` is its client.
+``ForkServer`` is its client. Parts with the same settings use the same process, which ends with this one.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -99,23 +100,11 @@ class ForkServer:
         self._one_at_a_time = threading.Lock()
 
     def __enter__(self) -> Self:
-        self._forking = subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            env=self._environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
+        self._forking = _forking_process(frozenset(self._environment.items()))
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill_all()
-        assert self._forking.stdin is not None
-        assert self._forking.stdout is not None
-        self._forking.stdin.close()
-        self._forking.wait(20)
-        self._forking.stdout.close()
 
     def start(self, *arguments: str, **variables: str) -> Process:
         """Fork a process with these arguments of ``manage.py`` and more environment variables."""
@@ -156,6 +145,19 @@ class ForkServer:
     def kill_all(self) -> None:
         for process in self._started:
             process.kill()
+
+
+@cache
+def _forking_process(environment: frozenset[tuple[str, str]]) -> subprocess.Popen[str]:
+    """The process that forks with these environment variables. It ends at the end of its input."""
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__],
+        env=dict(environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
 
 
 def resident_mib(pid: int) -> float:

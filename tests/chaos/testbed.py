@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 from tests.chaos.fork_server import ForkServer, Process
 from tests.installation.manage_process import clean_environment
-from tests.support import postgres_server
+from tests.support import migrated_database, postgres_server
 from tests.support.postgres_server import PostgresServer
 from tests.support.valkey_server import ValkeyServer
 
@@ -193,6 +193,8 @@ def open_testbed(name: str, *, sandbox: str) -> Iterator[Testbed]:
 
         django.setup()
         Path(folder, "data").mkdir()
+        if name == SQLITE:
+            migrated_database.copy_to(Path(folder, "data", "paca.sqlite3"))
         call_command("migrate", verbosity=0)
         try:
             yield testbed
