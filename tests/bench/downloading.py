@@ -30,7 +30,7 @@ POLICY = EgressPolicy(Network.RESTRICTED, ("files.example",), max_bytes=1 << 40)
 
 
 def through_the_gate(folder: Path) -> Figure:
-    """Bytes pass through the runner and the gate, and each copies them once more than a direct connection."""
+    """Bytes pass through the runner and the gate, which have the kernel move them."""
     with socket.create_server(("127.0.0.1", 0), backlog=16) as server:
         tls = _certificate(folder)
         threading.Thread(target=_serve, args=(server, tls), daemon=True).start()

@@ -19,6 +19,7 @@ from paca.engine.llm import address_check
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.egress import process
 from paca.sandbox.egress.folders import ROOT, GateFolder, list_folders
+from paca.sandbox.runner import splice
 
 START_SECONDS = 15.0
 ASK_SECONDS = 5.0
@@ -150,7 +151,9 @@ async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
 def version() -> str:
     """A digest of the code of the gate."""
     whole = hashlib.sha256()
-    rules = [Path(str(module.__file__)) for module in (host_names, network_policy, address_check)]
+    rules = [
+        Path(str(module.__file__)) for module in (host_names, network_policy, address_check, splice)
+    ]
     for source in [*sorted(Path(process.__file__).parent.glob("*.py")), *rules]:
         whole.update(source.read_bytes())
     return whole.hexdigest()[:16]

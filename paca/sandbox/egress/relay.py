@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from paca.sandbox.egress.reasons import Reason
+from paca.sandbox.egress.splicing import Splice, is_possible
+from paca.sandbox.runner.splice import SPLICE_FROM_BYTES
 
 CHUNK_BYTES = 256 << 10
 IDLE_SECONDS = 300.0
@@ -31,6 +35,28 @@ class Stream:
     def close(self) -> None:
         """Close it at once; what is not sent yet is still sent in the background."""
         self.writer.close()
+
+    async def send(self, data: bytes, *, wholly: bool = False) -> None:
+        """Send bytes, and wait while many are not sent yet; ``wholly``: while any are. Raises ``OSError``."""
+        if wholly:
+            self.writer.transport.set_write_buffer_limits(high=0)
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def stop_reading(self) -> bytes:
+        """The bytes that were read already. Those after them are left to whoever takes the socket. Raises ``OSError``."""
+        transport = self.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
+        self.reader.feed_eof()
+        rest = await self.reader.read(-1)  # gives what is there; may have the transport read again
+        transport.pause_reading()
+        return rest
+
+    def duplicate_socket(self) -> socket.socket:
+        """The socket with a descriptor of its own, which the caller closes. Raises ``OSError`` if none is left."""
+        found: socket.socket = self.writer.get_extra_info("socket").dup()
+        return found
 
 
 @dataclass(slots=True)
@@ -74,24 +100,57 @@ class Relay:
                 raise Cut(Reason.SLOW)
 
     async def _receive(self) -> None:
-        while data := await self.server.reader.read(CHUNK_BYTES):
-            self.received += len(data)
-            await self._pass(data, self.client.writer)
+        await self._move(self.server, self.client, self._on_received)
 
     async def _send(self) -> None:
-        while data := await self.client.reader.read(CHUNK_BYTES):
-            await self.send(data)
+        await self._move(self.client, self.server, self._on_sent)
         self.server.writer.write_eof()
+
+    async def _move(self, source: Stream, target: Stream, on_bytes: Callable[[int], None]) -> None:
+        """Pass bytes one way until they end. The kernel moves them once they are many: most connections are small."""
+        passed = 0
+        while data := await source.reader.read(CHUNK_BYTES):
+            passed += len(data)
+            on_bytes(len(data))
+            await target.send(data)
+            if passed >= SPLICE_FROM_BYTES and (splice := _splice(source, target)):
+                with closing(splice):
+                    rest = await source.stop_reading()
+                    on_bytes(len(rest))
+                    await target.send(rest, wholly=True)
+                    await splice.run(on_bytes)
+                return
 
     async def send(self, data: bytes) -> None:
         """Pass bytes of the client to the server. Raises ``Cut`` or ``OSError``."""
-        self.sent += len(data)
-        await self._pass(data, self.server.writer)
+        self._on_sent(len(data))
+        await self.server.send(data)
 
-    async def _pass(self, data: bytes, writer: asyncio.StreamWriter) -> None:
+    def _on_sent(self, count: int) -> None:
+        self.sent += count
+        self._on_bytes(count)
+
+    def _on_received(self, count: int) -> None:
+        self.received += count
+        self._on_bytes(count)
+
+    def _on_bytes(self, count: int) -> None:
         self._moves += 1
         # guard: egress-budget-of-bytes
-        if not self.take(len(data)):
+        if not self.take(count):
             raise Cut(Reason.BUDGET)
-        writer.write(data)
-        await writer.drain()
+
+
+def _splice(source: Stream, target: Stream) -> Splice | None:
+    """A splice of two streams; None if this system has none, or no descriptor is left: bytes are copied then."""
+    if not is_possible():
+        return None
+    with ExitStack() as opened:
+        try:
+            taken = opened.enter_context(source.duplicate_socket())
+            given = opened.enter_context(target.duplicate_socket())
+            made = Splice(taken, given)
+        except OSError:
+            return None
+        opened.pop_all()
+        return made

@@ -10,6 +10,8 @@ import _socket
 import os
 import select
 
+from paca.sandbox.runner.splice import SPLICE_FROM_BYTES, Buffer, Pipe, can_splice
+
 GATE_FOLDER = "/run/paca"
 GATE_SOCKET = f"{GATE_FOLDER}/gate"
 ADDRESS = ("127.0.0.1", 3128)
@@ -18,8 +20,6 @@ ENVIRONMENT = {
     **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), URL),
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
 }
-READ_BYTES = 1 << 18
-MAX_UNSENT_BYTES = 1 << 18
 MAX_CONNECTIONS = 96  # more than the gate serves, so that the gate says it
 SOMAXCONN = 128
 NO_GATE = b"The network gate of Paca does not answer now. It is started again: run the command again in a moment."
@@ -36,7 +36,7 @@ class Side:
         self.socket = connected
         self.fd = connected.fileno()
         self.other = self
-        self.unsent = bytearray()
+        self.unsent: Buffer | Pipe = Buffer()
         self.has_ended = False  # it sends nothing more
         self.is_shut = False  # it was told that nothing more comes
         self.watched = 0
@@ -56,6 +56,7 @@ class Forward:
         self._poll = poll
         self._gate = gate
         self._sides: dict[int, Side] = {}
+        self._can_splice = can_splice()
         self._listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
             self._listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
@@ -127,8 +128,8 @@ class Forward:
     def _move(self, side: Side) -> None:
         """Send what waits for this side, and pass on what it has sent. Raises ``OSError`` if an end is gone."""
         _send(side)
-        if not side.has_ended and len(side.other.unsent) < MAX_UNSENT_BYTES:
-            _receive(side)
+        if not side.has_ended and not side.other.unsent:
+            self._receive(side)
             _send(side.other)
         if side.has_ended and side.other.has_ended and not (side.unsent or side.other.unsent):
             self._drop(side)
@@ -136,9 +137,27 @@ class Forward:
         self._watch(side)
         self._watch(side.other)
 
+    def _receive(self, side: Side) -> None:
+        """Take what this side has sent. Raises ``OSError`` if it is gone."""
+        on_the_way = side.other.unsent
+        if isinstance(on_the_way, Buffer) and on_the_way.passed >= SPLICE_FROM_BYTES:
+            on_the_way = side.other.unsent = self._pipe_instead_of(on_the_way)
+        try:
+            side.has_ended = not on_the_way.fill(side.socket)
+        except BlockingIOError:
+            return
+
+    def _pipe_instead_of(self, buffer: Buffer) -> Buffer | Pipe:
+        if not self._can_splice:
+            return buffer
+        try:
+            return Pipe()
+        except OSError:  # no descriptor is left
+            return buffer
+
     def _watch(self, side: Side) -> None:
         """Watch what this side can do next. One that can do nothing is not watched: its end would wake the runner."""
-        reads = not side.has_ended and len(side.other.unsent) < MAX_UNSENT_BYTES
+        reads = not side.has_ended and not side.other.unsent
         wanted = (select.EPOLLIN if reads else 0) | (select.EPOLLOUT if side.unsent else 0)
         if wanted == side.watched:
             return
@@ -156,6 +175,7 @@ class Forward:
             if each.watched:
                 self._poll.unregister(each.fd)
             each.socket.close()
+            each.unsent.close()
             if each.far is not None:
                 each.far.close()
 
@@ -164,31 +184,9 @@ def _send(side: Side) -> None:
     """Send what this side takes now, and its end after the last bytes."""
     while side.unsent:
         try:
-            sent = side.socket.send(side.unsent)
+            side.unsent.empty(side.socket)
         except BlockingIOError:
             return
-        del side.unsent[:sent]
     if side.other.has_ended and not side.is_shut:
         side.is_shut = True
         side.socket.shutdown(_socket.SHUT_WR)
-
-
-def _send_now(side: Side, data: bytes) -> int:
-    """How many bytes this side takes now."""
-    try:
-        return side.socket.send(data)
-    except BlockingIOError:
-        return 0
-
-
-def _receive(side: Side) -> None:
-    try:
-        data = side.socket.recv(READ_BYTES)
-    except BlockingIOError:
-        return
-    side.has_ended = not data
-    other = side.other
-    # Most of it never waits here.
-    sent = 0 if other.unsent or not data else _send_now(other, data)
-    if sent < len(data):
-        other.unsent += data[sent:] if sent else data
