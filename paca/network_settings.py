@@ -16,7 +16,8 @@ __all__ = [
 PRIVATE_PACKAGE_SERVERS = env.comma_separated(
     "PRIVATE_PACKAGE_SERVERS",
     meaning="Servers in private networks that sandboxes may reach by their name if their project lists it, as "
-    "host:port or host:*, comma separated, such as a mirror of packages. Never those of link-local addresses.",
+    "host:port or host:*, comma separated, such as a mirror of packages: by https:// on any port, and to read by "
+    "http://. Never those of link-local addresses.",
 )
 PACKAGE_CACHE_MIB = env.integer(
     "PACKAGE_CACHE_MIB",

@@ -5,6 +5,7 @@ from django.conf import settings
 
 from paca.common import secret_removal
 from paca.common.errors import ConfigurationError
+from paca.common.network_policy import private_server_problem
 from paca.engine.llm import http_pool
 from paca.engine.llm.address_check import AllowedServers
 from paca.engine.mcp import addresses
@@ -20,6 +21,10 @@ class AgentsConfig(AppConfig):
 
         Raises ``ConfigurationError`` for a malformed entry.
         """
+        # The gates of sandboxes read it; here it is only checked.
+        for entry in settings.PRIVATE_PACKAGE_SERVERS:
+            if problem := private_server_problem(entry):
+                raise ConfigurationError(f"PRIVATE_PACKAGE_SERVERS: {problem}")
         http_pool.allow_private_servers(
             _parsed("PRIVATE_MODEL_SERVERS", settings.PRIVATE_MODEL_SERVERS)
         )
@@ -30,8 +35,6 @@ class AgentsConfig(AppConfig):
         from paca.agents.services import variables
 
         secret_removal.add_source("variables", variables.secrets_of)
-        # The gates of sandboxes read it; here it is only checked.
-        _parsed("PRIVATE_PACKAGE_SERVERS", settings.PRIVATE_PACKAGE_SERVERS)
 
 
 def _parsed(setting: str, entries: list[str]) -> AllowedServers:

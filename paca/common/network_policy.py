@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from paca.common.host_names import ANY_HOST, is_pattern, matches
+from paca.common.host_names import ANY_HOST, is_host_name, is_pattern, matches
 
 MAX_HOSTS = 200
 
@@ -102,6 +102,19 @@ def hosts_of(presets: tuple[str, ...], hosts: tuple[str, ...]) -> tuple[str, ...
     """The hosts of the presets and the others together, each once, in order. A preset that is gone counts for none."""
     named = [host for preset in presets for host in PRESETS.get(preset, ())]
     return tuple(dict.fromkeys([*named, *hosts]))
+
+
+def private_server_problem(entry: str) -> str:
+    """Why the entry of ``PRIVATE_PACKAGE_SERVERS`` could have no effect, as a sentence; empty if it has one."""
+    host, _, port = entry.rpartition(":")
+    if not (port == "*" or (port.isascii() and port.isdigit() and 0 < int(port) < 65536)):
+        return f"{entry} is not host:port or host:*."
+    if not is_host_name(host.lower()):
+        return (
+            f"{host} is no name that sandboxes may reach. Give the server a full name such as mirror.example.org: "
+            "addresses, short names and those of local networks (.local, .lan, .internal, .corp) do not work."
+        )
+    return ""
 
 
 def host_problem(text: str) -> str:

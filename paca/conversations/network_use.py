@@ -14,7 +14,7 @@ from paca.agents import network
 from paca.common.network_policy import EgressPolicy
 from paca.conversations.models import Conversation, NetworkBook, NetworkUse
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
-from paca.sandbox.egress.booking import Booked
+from paca.sandbox.egress.booking import Booked, Used
 from paca.sandbox.egress.reasons import Reason
 
 MAX_HOSTS = 200  # of one conversation; an agent can make up any number of names
@@ -97,6 +97,14 @@ def transferred(conversation: Conversation) -> tuple[int, int]:
         sent=Sum("sent_bytes"), received=Sum("received_bytes")
     )
     return found["sent"] or 0, found["received"] or 0
+
+
+def used(conversation_id: UUID) -> Used:
+    """What the sandbox of a conversation has used of its budget, as far as it is counted."""
+    found = NetworkUse.objects.filter(conversation=conversation_id).aggregate(
+        connections=Sum("connections"), sent=Sum("sent_bytes"), received=Sum("received_bytes")
+    )
+    return Used(found["connections"] or 0, (found["sent"] or 0) + (found["received"] or 0))
 
 
 def forget(conversation_id: UUID) -> None:

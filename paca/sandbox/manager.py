@@ -17,6 +17,7 @@ from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
 from paca.sandbox.docker.engine import PREFIX, DockerEngine
 from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
+from paca.sandbox.egress.booking import UNUSED, Used
 from paca.sandbox.egress.gates import Gates
 from paca.sandbox.exit_cause import ExitCause
 from paca.sandbox.package_caches import PackageCaches
@@ -175,15 +176,18 @@ class SandboxManager:
         """
         return await (await self.choose_backend(spec.files_backend)).open(spec, epoch=epoch)
 
-    async def with_gate(self, spec: SandboxSpec) -> SandboxSpec:
+    async def with_gate(self, spec: SandboxSpec, *, used: Used = UNUSED) -> SandboxSpec:
         """The spec with the gate of its network, which is opened or gets the policy of now; closed without a network.
+
+        ``used``: what the conversation has used of its budget.
 
         Raises ``SandboxUnavailable`` if the gate does not start.
         """
         if spec.egress is None:
             await self.gates.close(spec.conversation_id)
             return replace(spec, gate=None)
-        return replace(spec, gate=await self.gates.open(spec.conversation_id, spec.egress))
+        gate = await self.gates.open(spec.conversation_id, spec.egress, used=used)
+        return replace(spec, gate=gate)
 
     async def with_cache(self, spec: SandboxSpec) -> SandboxSpec:
         """The spec with the package cache of its project, if it has one and it can be made."""

@@ -32,6 +32,7 @@ from paca.worker.database import Database
 from paca.worker.event_masking import mask_of_conversation
 from paca.worker.file_masking import masked_answer
 from paca.worker.file_streams import Archive, Download, Upload
+from paca.worker.sandboxes.network_gates import with_gate
 from paca.worker.skill_access import RunSkillAccess
 
 LOOK_SECONDS = 1.0
@@ -164,7 +165,7 @@ class FileServer:
         sandbox = await backend.attach(spec, epoch=EPOCH)
         if sandbox is None:
             await self._database.call(sandbox_lifecycle.record_use, spec.conversation_id)
-            spec = await self._manager.with_gate(spec)
+            spec = await with_gate(spec, self._manager, self._database)
             sandbox = await backend.open(spec, epoch=EPOCH, may_replace=_never)
         try:
             await self._database.call(

@@ -2,6 +2,7 @@
 
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -13,7 +14,8 @@ from paca.common.network_policy import EgressPolicy, Network
 from paca.conversations import deletion, network_use, services
 from paca.conversations.models import Conversation, NetworkBook, NetworkUse
 from paca.projects.services import projects
-from paca.sandbox.egress.booking import Booked, Booking
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.egress.booking import Booked, Booking, Used
 from paca.sandbox.egress.gates import Gates
 from paca.sandbox.egress.reasons import Reason
 from paca.worker.sandboxes import network_gates
@@ -184,6 +186,37 @@ def test_a_worker_counts_what_the_gate_has_booked_and_sets_its_policy(
     assert NetworkBook.objects.get().read_bytes == folder.booked.stat().st_size
     assert folder.read_policy().network is Network.NONE  # its project is closed
     assert started  # a process that was killed is started again between turns
+
+
+def test_a_gate_that_was_removed_goes_on_with_the_budget_of_its_conversation(
+    conversation: Conversation, gates: Gates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def do_nothing() -> None:
+        pass
+
+    async def choose_gate(spec: SandboxSpec, *, used: Used) -> SandboxSpec:
+        await gates.open(spec.conversation_id, POLICY, used=used)
+        return spec
+
+    gates.ensure_process = do_nothing
+    manager = SimpleNamespace(with_gate=choose_gate)
+    spec = SandboxSpec(conversation.pk, egress=POLICY)
+    folder = gates.folder(conversation.pk)
+    for total in (1, 2):
+        async_to_sync(network_gates.with_gate)(spec, manager, DirectDatabase())
+        booking = Booking(folder.booked, folder.earlier())
+        booking.begin("pkgs.dev", 443)
+        booking.end("pkgs.dev", 443, Reason.NONE, sent=1, received=2)
+        assert (booking.requests, folder.earlier()) == (total, Used(total - 1, 3 * (total - 1)))
+        again = Booking(folder.booked, folder.earlier())
+        assert (again.requests, again.bytes) == (total, 3 * total)
+        # While the folder is there, its own file says what was used since.
+        async_to_sync(network_gates.with_gate)(spec, manager, DirectDatabase())
+        assert folder.earlier() == Used(total - 1, 3 * (total - 1))
+        keep(gates)
+        monkeypatch.setattr(network_gates, "UNUSED_SECONDS", -1.0)
+        keep(gates)
+        assert gates.list_open() == []
 
 
 def test_gates_of_deleted_conversations_and_unused_ones_are_removed(

@@ -18,6 +18,7 @@ from paca.conversations.services import approvals
 from paca.projects.models import Project
 from paca.projects.services import projects
 from paca.repositories.models import GitConnection, Repository
+from paca.sandbox.egress.repositories import broker_folder
 from paca.sandbox.manager import DockerAddress
 from tests.sandbox.egress.test_gates import pid_of
 from tests.support import docker_backend
@@ -40,7 +41,7 @@ def flow(
     manager = found.sandboxes()
     for conversation_id in Conversation.objects.values_list("pk", flat=True):
         asyncio.run(manager.remove(conversation_id))
-    for root in (manager.gates.root, manager.gates.root / "broker"):
+    for root in (manager.gates.root, broker_folder(manager.gates.root)):
         if (root / "lock").exists() and (pid := pid_of(root)):
             os.kill(pid, signal.SIGKILL)
 

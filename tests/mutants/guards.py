@@ -2265,6 +2265,12 @@ MUTANTS = (
         (f"{GATE}::test_a_private_server_is_open_to_projects_that_list_it_only",),
     ),
     Mutant(
+        "egress-names-of-marks-are-safe",
+        value("call_id"),
+        ("tests/sandbox/egress/test_refusals.py::test_the_id_of_a_call_is_no_path",),
+    ),
+    Mutant("broker-obeys-workers-only", always, (BROKER_CONTROL,)),
+    Mutant(
         "egress-own-addresses",
         value("not (is_private(address) or address in TEREDO)"),
         (f"{GATE}::test_an_address_of_this_machine_counts_as_private",),

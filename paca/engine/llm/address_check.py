@@ -24,8 +24,14 @@ EMBEDDING_NETWORKS = (
     (ipaddress.IPv6Network("64:ff9b::/96"), 0),  # NAT64
     (ipaddress.IPv6Network("2002::/16"), 80),  # 6to4
 )
+# Services of clouds hand out secrets of a machine there, beside those at link-local addresses.
+METADATA_NETWORKS = (
+    ipaddress.IPv4Network("168.63.129.16/32"),  # Azure; the address is a public one
+    ipaddress.IPv4Network("192.0.0.0/24"),  # Oracle
+)
 # Private networks that the standard library takes for public ones.
 OTHER_PRIVATE_NETWORKS = (
+    *METADATA_NETWORKS,
     ipaddress.IPv6Network("64:ff9b:1::/48"),  # NAT64 with an own prefix
     ipaddress.IPv6Network("fec0::/10"),  # site-local
 )
@@ -106,12 +112,12 @@ class AllowedServers:
 
 def is_private(address: Address) -> bool:
     """Whether the address is anything but one of the public network."""
-    if isinstance(address, ipaddress.IPv6Address):
-        # guard: engine-embedded-addresses
-        if (embedded := _embedded(address)) is not None:
-            return is_private(embedded)
-        if any(address in network for network in OTHER_PRIVATE_NETWORKS):
-            return True
+    embedded = _embedded(address) if isinstance(address, ipaddress.IPv6Address) else None
+    # guard: engine-embedded-addresses
+    if embedded is not None:
+        return is_private(embedded)
+    if any(address in network for network in OTHER_PRIVATE_NETWORKS):
+        return True
     return not address.is_global or address.is_multicast
 
 

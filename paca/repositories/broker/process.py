@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from paca.repositories.broker import control
+from paca.repositories.broker import control, key
 from paca.repositories.broker.control import Control
 from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.serving import Broker
@@ -83,7 +83,8 @@ class BrokerProcess:
         self._connections += 1
         try:
             fields = await control.receive(reader)
-            if fields is not None:
+            # guard: broker-obeys-workers-only
+            if fields is not None and key.is_right(self._root, fields.get("key")):
                 await self._do(fields, reader, writer)
         except (OSError, ValueError, LookupError, TypeError) as error:
             logger.info("connection of a worker ended", extra={"reason": repr(error)})

@@ -15,12 +15,12 @@ from uuid import UUID
 import paca
 from paca.common import clock
 from paca.engine.workspace import SandboxUnavailable
-from paca.repositories.broker import control, process
+from paca.repositories.broker import control, key, process
 from paca.repositories.broker.routes import Grant, Route
 from paca.sandbox.egress.gates import connect
 from paca.sandbox.egress.gates import version as version_of_gates
+from paca.sandbox.egress.repositories import broker_folder
 
-FOLDER = "broker"
 START_SECONDS, ASK_SECONDS, REFS_SECONDS = 15.0, 5.0, 90.0
 RETRY_SECONDS, START_AGAIN_SECONDS = 0.05, 3.0
 # Isolated, so that nothing but this code is loaded, and without an environment, which holds the keys.
@@ -43,7 +43,7 @@ class BrokerClient:
     def __init__(
         self, gates: Path, mirrors: Path, *, mirrors_mib: int = 8192, mirrors_days: float = 14
     ) -> None:
-        self.root = gates / FOLDER
+        self.root = broker_folder(gates)
         self._arguments = (str(mirrors), str(mirrors_mib), str(mirrors_days))
         self._version = version()
         self._checked_version = False
@@ -128,13 +128,14 @@ class BrokerClient:
     ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         reader, writer = await connect(self.root / process.CONTROL)
         try:
-            await control.send(writer, fields)
+            await control.send(writer, {**fields, "key": key.read(self.root)})
             yield reader, writer
         finally:
             writer.close()
 
     def _start(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        key.create(self.root)
         with (self.root / "log").open("ab") as log:
             subprocess.run(  # noqa: S603 - the code above, with the Python of this process
                 [

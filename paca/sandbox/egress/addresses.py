@@ -7,7 +7,13 @@ import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 
-from paca.engine.llm.address_check import Address, AllowedServers, is_private, plain_address
+from paca.engine.llm.address_check import (
+    METADATA_NETWORKS,
+    Address,
+    AllowedServers,
+    is_private,
+    plain_address,
+)
 
 RESOLVE_SECONDS = 15.0
 MAX_ADDRESSES = 4
@@ -67,8 +73,9 @@ def _may_reach(
 
 
 def _is_metadata(address: Address) -> bool:
-    """Whether the address is link-local: services of clouds there hand out credentials. No setting allows them."""
-    return plain_address(address).is_link_local
+    """Whether a service of a cloud may answer there that hands out credentials. No setting allows them."""
+    plain = plain_address(address)
+    return plain.is_link_local or any(plain in network for network in METADATA_NETWORKS)
 
 
 def is_own_address(address: Address) -> bool:

@@ -26,17 +26,30 @@ class Booked:
     begins: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a conversation has used of its budget: connections, refused ones included, and bytes both ways."""
+
+    requests: int = 0
+    bytes: int = 0
+
+
+UNUSED = Used()
+
+
 class Booking:
     """The connections of one conversation. A process that continues the file continues its sums.
+
+    ``earlier``: what the conversation has used by gates that are removed.
 
     A connection is booked before it is made: what the file does not name has not happened. The bytes of
     connections that were open when the process was killed are not in it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, earlier: Used = UNUSED) -> None:
         self._path = path
-        self.requests = 0
-        self.bytes = 0
+        self.requests = earlier.requests
+        self.bytes = earlier.bytes
         for line in read_lines(path, 0)[0]:
             self.requests += line.begins
             self.bytes += line.sent + line.received

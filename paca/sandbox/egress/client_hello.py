@@ -35,6 +35,11 @@ class Reader:
         self._at += count
         return found
 
+    def end(self) -> None:
+        """Raises ``NotTls`` if something is left: two programs could read it differently."""
+        if self.has_more:
+            raise NotTls("bytes after the last field")
+
     def number(self, count: int) -> int:
         """The next number of so many bytes."""
         return int.from_bytes(self.take(count), "big")
@@ -60,6 +65,7 @@ def server_name(data: bytes) -> str | None:
     if not hello.has_more:
         return ""
     extensions = Reader(hello.field(2))
+    hello.end()
     names = []
     while extensions.has_more:
         kind, content = extensions.number(2), extensions.field(2)
@@ -73,7 +79,9 @@ def server_name(data: bytes) -> str | None:
 
 def _names(content: bytes) -> list[str]:
     """The names in the extension. Every entry counts: a server might read another one than the first."""
-    entries, names = Reader(Reader(content).field(2)), []
+    extension = Reader(content)
+    entries, names = Reader(extension.field(2)), []
+    extension.end()
     while entries.has_more:
         kind, name = entries.number(1), entries.field(2)
         if kind != HOST_NAME or not name.isascii():

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from paca.common.host_names import is_host_name
 from paca.common.network_policy import EgressPolicy
+from paca.engine.llm.address_check import AllowedServers
 from paca.sandbox.egress.reasons import Reason
 from paca.sandbox.egress.request_head import Request
 
-HTTP_PORT, HTTPS_PORT = 80, 443
+HTTP_PORT, HTTPS_PORT, MAX_PORT = 80, 443, 65_535
 AUTHORITY = re.compile(r"([^:\[\]/@?#\\]+|\[[0-9A-Fa-f:.%]*\])(?::([0-9]{1,5}))?\Z", re.ASCII)
 ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(/[^#]*|\?[^#]*)?\Z", re.ASCII)
 SAFE_METHODS = ("GET", "HEAD")
@@ -77,7 +78,7 @@ def _decide_tunnel(request: Request, policy: EgressPolicy) -> Allowed | Denied:
         return Denied(Reason.MALFORMED, request.target)
     host, port = found[0], found[1]
     # guard: egress-tunnels-to-the-port-of-tls
-    if port != HTTPS_PORT:
+    if port != HTTPS_PORT and not _is_listed(host, port, policy):
         return Denied(Reason.PORT, host, port)
     sent = request.header("host")
     # Some programs send the host without its port.
@@ -100,15 +101,24 @@ def _decide_plain(request: Request, policy: EgressPolicy) -> Allowed | Denied:
     if scheme != "http":
         return Denied(Reason.SCHEME, host, port)
     # guard: egress-plain-requests-to-the-port-of-http
-    if port != HTTP_PORT:
+    if port != HTTP_PORT and not _is_listed(host, port, policy):
         return Denied(Reason.PORT, host, port)
+    sent = _authority(request.header("host") or "")
     # guard: egress-host-as-in-the-address
-    if _authority(request.header("host") or "") not in ((host, HTTP_PORT), (host, None)):
+    if sent != (host, port) and (sent != (host, None) or port != HTTP_PORT):
         return Denied(Reason.HOST_DIFFERS, host, port)
     # guard: egress-plain-requests-only-read
     if request.method not in SAFE_METHODS or _has_body(request):
         return Denied(Reason.METHOD, host, port)
-    return _host_problem(host, port, policy) or Allowed(host, port, _head(request, host, path))
+    return _host_problem(host, port, policy) or Allowed(
+        host, port, _head(request, host, port, path)
+    )
+
+
+def listed_servers(host: str, policy: EgressPolicy) -> AllowedServers:
+    """The servers in private networks that the operator allows, if the project lists the host."""
+    # guard: egress-private-servers-that-the-project-lists
+    return AllowedServers.parse(policy.private if policy.lists_host(host) else ())
 
 
 def _authority(text: str) -> tuple[str, int | None] | None:
@@ -147,7 +157,12 @@ def is_address(host: str) -> bool:
     return True
 
 
-def _head(request: Request, host: str, path: str) -> bytes:
+def _is_listed(host: str, port: int, policy: EgressPolicy) -> bool:
+    """Whether the operator allows this port of a private server."""
+    return 0 < port <= MAX_PORT and listed_servers(host, policy).is_listed(host, port)
+
+
+def _head(request: Request, host: str, port: int, path: str) -> bytes:
     """The head for the server, written anew. It asks for an end after the answer: no second request follows."""
     named = {name.strip().lower() for name in (request.header("connection") or "").split(",")}
     kept = [
@@ -156,5 +171,7 @@ def _head(request: Request, host: str, path: str) -> bytes:
         if name not in HOP_HEADERS and name not in named
     ]
     target = path if path.startswith("/") else f"/{path}"
-    lines = [f"{request.method} {target} HTTP/1.1", f"Host: {host}", "Connection: close", *kept]
+    sent_host = host if port == HTTP_PORT else f"{host}:{port}"
+    begin = f"{request.method} {target} HTTP/1.1"
+    lines = [begin, f"Host: {sent_host}", "Connection: close", *kept]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")

@@ -14,6 +14,7 @@ from pathlib import Path
 from uuid import UUID
 
 from paca.common.network_policy import CLOSED, EgressPolicy
+from paca.sandbox.egress.booking import UNUSED, Used
 
 ROOT = "egress"
 SOCKET_NAME = "gate"
@@ -40,15 +41,27 @@ class GateFolder:
 
     @property
     def opened(self) -> Path:
-        """The file with the name of this book, whose time is that of the last start of a sandbox."""
+        """The file with the name of this book, and with what the conversation had used before.
+
+        Its time is that of the last start of a sandbox.
+        """
         return self.path / "opened"
 
     def book(self) -> tuple[str, int]:
         """The name of the list of connections, which no other folder has, and its bytes; empty if there is none."""
         try:
-            return self.opened.read_text(encoding="ascii"), self.booked.stat().st_size
+            return self._opened()[0], self.booked.stat().st_size
         except OSError:
             return "", 0
+
+    def earlier(self) -> Used:
+        """What the conversation had used when this folder was made. Raises ``OSError`` or ``ValueError``."""
+        _, *numbers = self._opened()
+        requests, transferred = map(int, numbers or ("0", "0"))  # an older version wrote none
+        return Used(requests, transferred)
+
+    def _opened(self) -> list[str]:
+        return self.opened.read_text(encoding="ascii").split(" ")
 
     @property
     def inside(self) -> Path:
@@ -60,15 +73,16 @@ class GateFolder:
         """The socket of the gate."""
         return self.inside / SOCKET_NAME
 
-    def create(self) -> None:
-        """Make the folders. Raises ``OSError``."""
+    def create(self, earlier: Used = UNUSED) -> None:
+        """Make the folders, unless they are there. ``earlier``: what the conversation has used. Raises ``OSError``."""
         self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path.parent.mkdir(exist_ok=True, mode=0o700)
         self.path.mkdir(exist_ok=True, mode=0o700)
         self.inside.mkdir(exist_ok=True)
         self.inside.chmod(0o755)  # the user inside is another one
         unfinished = self.path / f"opened.{os.urandom(4).hex()}"
-        unfinished.write_text(os.urandom(16).hex(), encoding="ascii")
+        words = os.urandom(16).hex(), str(earlier.requests), str(earlier.bytes)
+        unfinished.write_text(" ".join(words), encoding="ascii")
         with suppress(FileExistsError):  # a link appears whole, and never replaces another
             self.opened.hardlink_to(unfinished)
         unfinished.unlink()

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from paca.common.network_policy import EgressPolicy
-from paca.engine.llm.address_check import Address, AllowedServers
+from paca.engine.llm.address_check import Address
 from paca.sandbox.egress import addresses, client_hello, reasons, repositories, request_head
 from paca.sandbox.egress.booking import Booking
-from paca.sandbox.egress.decision import Allowed, Denied, decide
+from paca.sandbox.egress.decision import Allowed, Denied, decide, listed_servers
 from paca.sandbox.egress.reasons import Reason
 from paca.sandbox.egress.relay import Cut, Relay, Stream
 from paca.sandbox.egress.repositories import Repositories
@@ -159,8 +159,7 @@ class Gate:
             found = []
         if not found:
             return Denied(Reason.UNRESOLVED, host, port)
-        # guard: egress-private-servers-that-the-project-lists
-        listed = AllowedServers.parse(policy.private if policy.lists_host(host) else ())
+        listed = listed_servers(host, policy)
         checked = addresses.allowed_addresses(host, port, found, listed, is_own=self._is_own)
         if not checked:
             return Denied(Reason.PRIVATE, host, port)

@@ -18,6 +18,7 @@ from paca.common.network_policy import CLOSED, EgressPolicy
 from paca.engine.llm import address_check
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.egress import process
+from paca.sandbox.egress.booking import UNUSED, Used
 from paca.sandbox.egress.folders import ROOT, GateFolder, list_folders
 from paca.sandbox.runner import splice
 
@@ -48,15 +49,19 @@ class Gates:
         """The folder of a conversation's gate, which may not exist."""
         return GateFolder(self.root, conversation_id)
 
-    async def open(self, conversation_id: UUID, policy: EgressPolicy) -> Path:
+    async def open(
+        self, conversation_id: UUID, policy: EgressPolicy, *, used: Used = UNUSED
+    ) -> Path:
         """Open the gate of a conversation, or set the policy of the open one; gives the folder for its sandbox.
+
+        ``used``: what the conversation has used of its budget, which a new gate goes on from.
 
         Raises ``SandboxUnavailable`` if the gate does not start: a sandbox that should have a network is not
         started with another one.
         """
         folder = self.folder(conversation_id)
         try:
-            await asyncio.to_thread(_prepare, folder, policy)
+            await asyncio.to_thread(_prepare, folder, policy, used)
         except OSError as error:
             raise SandboxUnavailable(
                 f"The network of this sandbox cannot be opened: {error}."
@@ -159,6 +164,6 @@ def version() -> str:
     return whole.hexdigest()[:16]
 
 
-def _prepare(folder: GateFolder, policy: EgressPolicy) -> None:
-    folder.create()
+def _prepare(folder: GateFolder, policy: EgressPolicy, used: Used) -> None:
+    folder.create(used)
     folder.write_policy(policy)

@@ -83,7 +83,7 @@ class GateProcess:
             for conversation_id, folder in folders.items():
                 try:
                     await self._open(folder)
-                except OSError as error:  # the folder is being made or removed
+                except (OSError, ValueError) as error:  # the folder is being made or removed
                     fields = {"conversation": str(conversation_id), "reason": str(error)}
                     logger.info("gate cannot be opened now", extra=fields)
             for gate, _ in self._gates.values():
@@ -97,7 +97,8 @@ class GateProcess:
         if (replaced := self._gates.pop(folder.conversation_id, None)) is not None:
             replaced[1].close()
         broker = Repositories(self._root, folder.conversation_id)
-        gate = Gate(folder.read_policy, Booking(folder.booked), broker=broker)
+        booking = Booking(folder.booked, folder.earlier())
+        gate = Gate(folder.read_policy, booking, broker=broker)
         server = await listen(folder.socket, gate.serve, limit=request_head.MAX_HEAD_BYTES)
         folder.socket.chmod(
             0o666

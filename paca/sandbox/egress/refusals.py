@@ -6,6 +6,7 @@ command which another one started, or which runs in the background, tells the sa
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +63,12 @@ class Refusals:
         return replace(report, refused=found)
 
     def _mark(self, call_id: str) -> Path | None:
-        return None if self._folder is None else self._folder / MARKS_NAME / call_id
+        """The file of a call, whose id may come from a provider of models and be any text."""
+        if self._folder is None:
+            return None
+        # guard: egress-names-of-marks-are-safe
+        name = hashlib.sha256(call_id.encode("utf-8", "backslashreplace")).hexdigest()
+        return self._folder / MARKS_NAME / name
 
     def _booked_bytes(self) -> int:
         assert self._folder is not None

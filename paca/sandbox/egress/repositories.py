@@ -12,8 +12,16 @@ from paca.sandbox.egress.request_head import Request
 
 HOST, PORT = "repositories.paca", 80
 PREFIXES = (f"http://{HOST}/", f"http://{HOST}:{PORT}/")
-BROKER_SOCKET = "broker/serve"  # below the folder of the gates
+BROKER_SOCKET = "serve"
 CONNECT_SECONDS = 5.0
+
+
+def broker_folder(gates: Path) -> Path:
+    """The folder of the broker, beside that of the gates: the gate process can neither write nor read there.
+
+    Else it could take the place of the broker, to which workers tell credentials.
+    """
+    return gates.with_name(f"{gates.name}.broker")
 
 
 def is_for_them(request: Request) -> bool:
@@ -25,7 +33,7 @@ class Repositories:
     """The broker, as the gate of one conversation reaches it. ``root``: the folder of the gates."""
 
     def __init__(self, root: Path, conversation_id: UUID) -> None:
-        self._socket = root / BROKER_SOCKET
+        self._socket = broker_folder(root) / BROKER_SOCKET
         self._conversation_id = conversation_id
 
     async def connect(self) -> Stream:

@@ -14,9 +14,11 @@ from uuid import UUID
 from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.conversations import network_use, sandbox_setups
+from paca.sandbox.base import SandboxSpec
 from paca.sandbox.egress.booking import read_lines
 from paca.sandbox.egress.folders import GateFolder
 from paca.sandbox.egress.gates import Gates
+from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.event_masking import mask_of_conversation
 
@@ -25,6 +27,17 @@ POLICY_SECONDS = 10.0
 # A gate is opened before its sandbox starts, which may wait for a daemon that is down.
 UNUSED_SECONDS = 3600.0
 MAX_READ_BYTES = 1 << 18
+
+
+async def with_gate(spec: SandboxSpec, manager: SandboxManager, database: Database) -> SandboxSpec:
+    """The spec with its network gate, which goes on from what the conversation has used with earlier ones.
+
+    Raises ``SandboxUnavailable``, and database errors.
+    """
+    if spec.egress is None:
+        return await manager.with_gate(spec)
+    used = await database.call(network_use.used, spec.conversation_id)
+    return await manager.with_gate(spec, used=used)
 
 
 class GateKeeper:

@@ -32,7 +32,7 @@ from paca.sandbox.manager import SandboxManager
 from paca.sandbox.start_phases import StartPhases
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
-from paca.worker.sandboxes import setups
+from paca.worker.sandboxes import network_gates, setups
 from paca.worker.sandboxes import warm_pool as warm_pools
 from paca.worker.sandboxes.fork_files import copy_files
 from paca.worker.sandboxes.warm_pool import WarmPool
@@ -279,7 +279,8 @@ class RunSandbox:
             lend_slot=self._lend_slot,
             is_running=bool(self._known_boot_id),
         )
-        self._spec = await self._manager.with_gate(await self._manager.with_cache(spec))
+        spec = await self._manager.with_cache(spec)
+        self._spec = await network_gates.with_gate(spec, self._manager, self._database)
 
     async def _open_with_network(self, backend: Backend) -> Sandbox:
         """Open the sandbox. One that was started without a network is started again if it should have one now.

@@ -12,11 +12,13 @@ from uuid import UUID
 
 import pytest
 
+from paca.repositories.broker import control, key
 from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.process import BrokerProcess
 from paca.repositories.broker.routes import Grant, Route
 from paca.repositories.broker.running import BrokerClient, RefsUnknown
 from paca.repositories.broker.serving import Refused
+from paca.sandbox.egress import gates
 from tests.sandbox.egress.test_gates import pid_of
 from tests.support.git_server import HEADER, GitServer
 from tests.support.waiting import until
@@ -31,6 +33,7 @@ async def client(tmp_path: Path, anyio_backend: str) -> AsyncIterator[BrokerClie
     """A client of a broker in this process."""
     found = BrokerClient(tmp_path, tmp_path / "mirrors")
     found.root.mkdir()
+    key.create(found.root)
     mirrors = Mirrors(tmp_path / "mirrors", max_bytes=1 << 20, max_age_seconds=1e6)
     found.served = BrokerProcess(found.root, found._version, mirrors)  # type: ignore[attr-defined]
     running = asyncio.create_task(found.served.run())  # type: ignore[attr-defined]
@@ -121,6 +124,21 @@ async def test_refs_are_asked_with_the_credential_of_the_route(
         assert found["refs/heads/main"] == server.refs("app")["refs/heads/main"]
         with pytest.raises(RefsUnknown):
             await client.refs(Route(server.url("app"), private=private), "HEAD")
+
+
+@pytest.mark.parametrize("sent", [{}, {"key": ""}, {"key": "0" * 64}, {"key": 7}, {"key": None}])
+@pytest.mark.parametrize("wanted", ["look", "end", "answer", "grant", "refs"])
+async def test_broker_does_nothing_for_who_has_not_its_key(
+    client: BrokerClient, sent: dict[str, object], wanted: str
+) -> None:
+    """The network gate runs as the same user: bytes of sandboxes must not be able to take it over and go on here."""
+    reader, writer = await gates.connect(client.root / "control")
+    await control.send(writer, {"do": wanted, **sent})
+    assert await reader.read(-1) == b""
+    writer.close()
+    served = client.served  # type: ignore[attr-defined]
+    assert served._control._answerers == served._control._grants == []
+    assert not served._ending.is_set()
 
 
 @pytest.mark.service

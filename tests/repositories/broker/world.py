@@ -17,7 +17,7 @@ from paca.sandbox.egress import request_head
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.gate import Gate
 from paca.sandbox.egress.process import listen
-from paca.sandbox.egress.repositories import Repositories
+from paca.sandbox.egress.repositories import Repositories, broker_folder
 from tests.support.git_server import ENVIRONMENT, HEADER, GitServer
 
 ZEROS = "0" * 40
@@ -60,9 +60,10 @@ class BrokerWorld:
         self.route = replace(self.route, mirror="ab" * 16)
 
     async def __aenter__(self) -> BrokerWorld:
-        (self.folder / "gates" / "broker").mkdir(parents=True)
+        broker = broker_folder(self.folder / "gates")
+        broker.mkdir(parents=True)
         self._serving = await listen(
-            self.folder / "gates" / "broker" / "serve",
+            broker / "serve",
             self.broker.serve,
             limit=request_head.MAX_HEAD_BYTES,
         )

@@ -1,8 +1,10 @@
 """The gate of sandboxes refuses every way around its list of hosts, and lets the usual clients through."""
 
 import pytest
+from django.apps import apps
 
 from paca.common import host_names as names
+from paca.common.errors import ConfigurationError
 from paca.common.network_policy import (
     PRESETS,
     EgressPolicy,
@@ -10,6 +12,7 @@ from paca.common.network_policy import (
     host_problem,
     hosts_of,
     narrower,
+    private_server_problem,
 )
 from paca.sandbox.egress import request_head
 from paca.sandbox.egress.decision import Allowed, Denied, decide
@@ -306,3 +309,64 @@ def test_a_wildcard_means_names_below_it_only():
     assert names.matches("a.example.org", "*.example.org")
     assert not names.matches("example.org", "*.example.org")
     assert not names.matches("aexample.org", "*.example.org")
+
+
+# --- servers in private networks -------------------------------------------------------------------
+
+PRIVATE = EgressPolicy(
+    Network.OPEN,
+    ("mirror.example", "any.example"),
+    private=("mirror.example:8443", "unlisted.example:8443", "any.example:*"),
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (connect("mirror.example:8443"), None),
+        (connect("mirror.example:443"), None),
+        (connect("any.example:3141"), None),
+        (get("http://mirror.example:8443/a", "mirror.example:8443"), None),
+        (get("http://any.example:8081/a", "any.example:8081"), None),
+        (connect("mirror.example:8444"), Reason.PORT),
+        (connect("unlisted.example:8443"), Reason.PORT),  # by the project
+        (connect("other.example:8443"), Reason.PORT),
+        (connect("any.example:0"), Reason.PORT),
+        (connect("any.example:65536"), Reason.PORT),
+        (get("http://mirror.example:8080/a", "mirror.example:8080"), Reason.PORT),
+        (get("http://mirror.example:8443/a", "mirror.example"), Reason.HOST_DIFFERS),
+        (get("http://mirror.example:8443/a", "mirror.example:80"), Reason.HOST_DIFFERS),
+        (get("http://any.example:8081/", "any.example:8081", method="POST"), Reason.METHOD),
+    ],
+)
+def test_private_server_is_reached_by_the_ports_that_the_operator_lists(head, reason):
+    found = decide(request_head.parse(head.encode()), PRIVATE)
+    assert (found.reason if isinstance(found, Denied) else None) == reason
+
+
+def test_the_server_reads_the_port_that_was_asked_for():
+    head = get("http://any.example:8081/a", "any.example:8081")
+    found = decide(request_head.parse(head.encode()), PRIVATE)
+    assert found.head == b"GET /a HTTP/1.1\r\nHost: any.example:8081\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("mirror.example.org", "mirror.example.org:", "mirror.example.org:x", ":443", "local"),
+        *("mirror.example.org:0", "mirror.example.org:65536", "mirror.example.org:-1"),
+        *("10.0.0.7:443", "[::1]:443", "mirror:443", "mirror.corp:443", "mirror.local:443"),
+        *("*.example.org:443", "https://mirror.example.org:443", "mirror.example.org/x:443"),
+    ],
+)
+def test_a_private_server_that_could_not_be_reached_is_refused_at_the_start(entry, settings):
+    settings.PRIVATE_PACKAGE_SERVERS = ["good.example.org:8443", entry]
+    with pytest.raises(ConfigurationError, match=r"PRIVATE_PACKAGE_SERVERS: .*(no name|host:port)"):
+        apps.get_app_config("agents").ready()
+
+
+@pytest.mark.parametrize(
+    "entry", ["mirror.example.org:443", "Mirror.example.org:8081", "a.b.dev:*"]
+)
+def test_a_private_server_that_can_be_reached_is_accepted_at_the_start(entry):
+    assert private_server_problem(entry) == ""

@@ -110,6 +110,9 @@ async def test_a_head_that_is_too_long_is_refused(world):
         ["192.168.1.1"],
         ["169.254.169.254"],
         ["100.100.100.200"],
+        ["168.63.129.16"],
+        ["::ffff:168.63.129.16"],
+        ["192.0.0.192"],
         ["0.0.0.0"],
         ["224.0.0.1"],
         ["255.255.255.255"],
@@ -158,6 +161,8 @@ def test_addresses_of_this_machine_are_found():
         ("pkgs.dev:443", "10.0.0.7", True),
         ("pkgs.dev:80", "10.0.0.7", False),
         ("pkgs.dev:443", "169.254.169.254", False),
+        ("pkgs.dev:443", "168.63.129.16", False),
+        ("pkgs.dev:443", "192.0.0.192", False),
         ("other.example:443", "10.0.0.7", False),
     ],
 )
@@ -170,6 +175,15 @@ async def test_private_servers_are_reached_where_the_operator_lists_them(
         world.answer = b"Connection: close"
         await world.ask(CONNECT, hello("pkgs.dev"))
         assert bool(world.connected) is reached
+
+
+async def test_a_private_server_is_reached_at_its_own_port(tmp_path):
+    policy = EgressPolicy(Network.RESTRICTED, ("pkgs.dev",), private=("pkgs.dev:8443",))
+    async with EgressWorld(tmp_path, policy) as world:
+        world.names["pkgs.dev"] = ["10.0.0.7"]
+        world.answer = b"Connection: close"
+        await world.ask(CONNECT.replace(b":443", b":8443"), hello("pkgs.dev"))
+        assert world.connected == [("10.0.0.7", 8443)]
 
 
 @pytest.mark.parametrize(("hosts", "reached"), [((), False), (("pkgs.dev",), True)])

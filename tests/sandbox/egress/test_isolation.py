@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from paca.common.network_policy import CLOSED
+from paca.repositories.broker import key
+from paca.sandbox.egress.repositories import broker_folder
 from tests.sandbox.egress.test_gates import opened as opened
 from tests.sandbox.egress.test_gates import pid_of
 
 TRIES = """
 import json, os, socket, sys
 from pathlib import Path
-from paca.sandbox.egress import isolation
+from paca.sandbox.egress import isolation, repositories
 folder, secret = map(Path, sys.argv[1:])
+broker = repositories.broker_folder(folder)
 assert isolation.isolate(folder)
 def fails(what):
     try:
@@ -29,6 +32,9 @@ print(json.dumps({
     "lists another folder": not fails(lambda: list(secret.parent.iterdir())),
     "writes beside its folder": not fails(lambda: (folder.parent / "y").write_text("x")),
     "reads of other processes": not fails(lambda: Path("/proc/1/environ").read_bytes()),
+    "reads the key of the broker": not fails((broker / "key").read_text),
+    "takes the place of the broker": not fails(lambda: (broker / "control").unlink())
+    or not fails(lambda: socket.socket(socket.AF_UNIX).bind(str(broker / "other"))),
     "starts a program": not fails(lambda: os.execv("/bin/true", ["true"])),
     "writes in its folder": not fails(lambda: (folder / "x").write_text("x")),
     "resolves names": bool(socket.getaddrinfo("localhost", 80)),
@@ -41,6 +47,10 @@ def test_an_isolated_process_has_its_folder_and_nothing_else(tmp_path: Path) -> 
     folder.mkdir()
     secret.parent.mkdir()
     secret.write_text("the key")
+    broker = broker_folder(folder)
+    broker.mkdir()
+    key.create(broker)
+    (broker / "control").touch()
     command = [sys.executable, "-c", TRIES, str(folder), str(secret)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr

@@ -56,6 +56,26 @@ def test_many_refusals_are_counted(tmp_path, monkeypatch):
     assert found.add_to(OUTCOME, "a").refused[-1] == "And 3 more."
 
 
+@pytest.mark.parametrize(
+    "call_id", ["../policy.json", "/etc/passwd", "..", "", "a/b", "a" * 5000, "\0", "\ud800", "ü"]
+)
+def test_the_id_of_a_call_is_no_path(tmp_path, call_id):
+    """It comes from a provider of models."""
+    gate = tmp_path / "gates" / "one"
+    gate.mkdir(parents=True)
+    policy = gate / "policy.json"
+    policy.write_text("kept")
+    found = Refusals(gate / "inside")
+    found.begin(call_id)
+    refuse(gate, "evil.example")
+    (mark,) = (gate / refusals.MARKS_NAME).iterdir()
+    assert mark.name.isalnum()
+    assert found.add_to(OUTCOME, call_id).refused[0].startswith("evil.example is not")
+    assert not mark.exists()
+    assert policy.read_text() == "kept"
+    assert sorted(path.name for path in gate.iterdir()) == [BOOKED_NAME, "marks", "policy.json"]
+
+
 def test_a_sandbox_without_a_network_reads_nothing():
     found = Refusals(None)
     found.begin("a")
