@@ -28,21 +28,24 @@ UNKNOWN = ({"nonsense": 1}, "nonsense", "There is no such field.")
 TABLE: dict[str, list[tuple[Any, str, str]]] = {
     f"PATCH {A}skills/{{skill_id}}/": [UNKNOWN, ({"enabled": "maybe"}, "enabled", "valid boolean")],
     f"POST {A}skills/git/look/": [
-        UNKNOWN,
+        ({"url": "a", **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({}, "url", REQUIRED),
         ({"url": "file:///etc"}, "url", "Write an address"),
         ({"url": "https://a.example/b/c", "ref": "--x"}, "ref", "no name of a branch"),
         ({"url": "https://a.example/b/c", "folder": "../x"}, "folder", "path of a folder"),
     ],
     f"POST {A}skills/git/import/": [
-        UNKNOWN,
+        (
+            {"url": "a", "commit": "0" * 40, "folders": [""], **UNKNOWN[0]},
+            *UNKNOWN[1:],
+        ),
         ({}, "url", REQUIRED),
         ({"url": "a", "commit": "main", "folders": [""]}, "commit", "full id of the commit"),
-        ({"url": "a", "commit": ZERO, "folders": []}, "folders", "may not be empty"),
+        ({"url": "a", "commit": "0" * 40, "folders": []}, "folders", "at least 1"),
         ({"url": "a", "commit": "0" * 40, "folders": [""]}, "url", "Write an address"),
     ],
     f"POST {A}skills/{{skill_id}}/update/": [
-        UNKNOWN,
+        ({"commit": "0" * 40, **UNKNOWN[0]}, *UNKNOWN[1:]),
         ({}, "commit", REQUIRED),
         ({"commit": "main"}, "commit", "full id of the commit"),
     ],

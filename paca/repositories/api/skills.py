@@ -108,8 +108,10 @@ class CheckSkill(SkillSourceView):
 def _read_commit(
     view: UpdateSkill, request: Request, agent_id: UUID, skill_id: UUID
 ) -> tuple[str, FoundSkill]:
+    skill = agents.get_skill(
+        view.project, agent_id, skill_id
+    )  # before the body: a foreign id is not found
     commit: str = SkillUpdateInput.read(request)["commit"]
-    skill = agents.get_skill(view.project, agent_id, skill_id)
     source = looking.source_of(skill)
     pinned = SkillSource(source.url, commit)
     route = address.route_to(view.project, source)
