@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from uuid import UUID
 
 from django.conf import settings
@@ -143,13 +143,11 @@ class RunRepositoryAccess:
         route = await self._broker.find_route(self._sandbox_id, UUID(repository.id))
         if isinstance(route, str):
             raise RepositoryRefused(route)
-        ref = f"refs/heads/{branch}"
         try:
-            found = await self._broker.client.refs(route, "HEAD", ref)
+            found = await self._broker.client.ask_branch(route, branch)
         except RefsUnknown as error:
             raise RepositoryRefused(f"{repository.name} cannot be reached: {error}") from error
-        head = found.get("ref:HEAD", "").removeprefix("refs/heads/")
-        return RemoteState(found.get(ref, ""), head)
+        return RemoteState(found.commit, found.default_branch, found.other_name_of)
 
     @asynccontextmanager
     async def allow_push(
@@ -157,10 +155,11 @@ class RunRepositoryAccess:
     ) -> AsyncIterator[None]:
         """Raises ``RepositoryRefused``."""
         grant = Grant(self._sandbox_id, UUID(repository.id), f"refs/heads/{branch}", old, new)
-        try:
-            async with self._broker.client.grant(grant):
-                yield
-        except (OSError, TimeoutError) as error:
-            raise RepositoryRefused(
-                "The broker of repositories does not answer. Try again."
-            ) from error
+        async with AsyncExitStack() as granted:
+            try:
+                await granted.enter_async_context(self._broker.client.grant(grant))
+            except OSError as error:  # what the push itself raises is no fault of the broker
+                raise RepositoryRefused(
+                    "The broker of repositories does not answer. Try again."
+                ) from error
+            yield

@@ -40,13 +40,15 @@ def git(*arguments: str, cwd: Path | None = None, **more: Any) -> str:
 class GitServer:
     """Serves the bare repositories below ``root``. ``header``: the ``Authorization`` that it wants; empty for none.
 
-    ``redirect``: where it sends every request. ``requests``: method, path and headers of each.
+    ``redirect``: where it sends every request. ``requests``: method, path and headers of each. ``speaks_version_2`` is
+    false for a server that knows the older protocols only.
     """
 
     def __init__(self, root: Path, *, header: str = HEADER) -> None:
         self.root = root
         self.header = header
         self.redirect = ""
+        self.speaks_version_2 = True
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         root.mkdir(parents=True, exist_ok=True)
         server = self
@@ -149,7 +151,9 @@ class _Handler(BaseHTTPRequestHandler):
             "QUERY_STRING": query,
             "CONTENT_TYPE": headers.get("content-type", ""),
             "HTTP_CONTENT_ENCODING": headers.get("content-encoding", ""),
-            "GIT_PROTOCOL": headers.get("git-protocol", ""),
+            "GIT_PROTOCOL": headers.get("git-protocol", "")
+            if self.git_server.speaks_version_2
+            else "",
             "REMOTE_USER": "git",
         }
         process = subprocess.Popen(

@@ -70,10 +70,14 @@ class LinkedRepository:
 
 @dataclass(frozen=True, slots=True)
 class RemoteState:
-    """What the server has now: the commit of a branch (empty if it has none), and its default branch."""
+    """What the server has now: the commit of a branch (empty if it has none), and its default branch.
+
+    ``other_name_of``: the branch that this one is only another name of on the server; empty if it is one itself.
+    """
 
     commit: str
     default_branch: str
+    other_name_of: str = ""
 
 
 class RepositoryAccess(PullRequestAccess, Protocol):
@@ -262,6 +266,7 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
         if context.mask.text(arguments.branch) != arguments.branch:
             raise RepositoryRefused("The name of the branch holds a secret. Choose another name.")
         state = await self.connected.remote_state(repository, arguments.branch)
+        _refuse_other_name(repository, arguments.branch, state)
         if state.commit == arguments.commit:  # by an earlier run of this call, or by anybody
             return _pushed(repository, arguments, "It was there already.")
         _refuse_default(repository, arguments.branch, state)
@@ -295,6 +300,16 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
             failed=True,
             exit_code=outcome.exit_code,
             cause=outcome.cause,
+        )
+
+
+def _refuse_other_name(repository: LinkedRepository, branch: str, state: RemoteState) -> None:
+    """Raises ``RepositoryRefused`` if a push to this branch would change another one."""
+    # guard: push-never-by-another-name
+    if state.other_name_of:
+        raise RepositoryRefused(
+            f"{branch} of {repository.name} is only another name of {state.other_name_of} on the server. Push to a"
+            " branch of its own and open a pull request."
         )
 
 

@@ -113,26 +113,27 @@ class Body:
 
 
 class Pieces:
-    """Reads a body by counts, for a begin that has to be understood; the rest follows piece by piece."""
+    """Reads pieces by counts, for a begin that has to be understood; the rest follows piece by piece."""
 
-    def __init__(self, body: Body) -> None:
-        self._pieces = body.pieces()
-        self._kept = b""
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        self._pieces = pieces
+        self._kept, self._at = b"", 0
 
     async def read_exactly(self, count: int) -> bytes:
-        """So many bytes. Raises ``asyncio.IncompleteReadError`` at the end, and what ``Body.pieces`` raises."""
-        while len(self._kept) < count:
+        """So many bytes. Raises ``asyncio.IncompleteReadError`` at the end, and what the pieces raise."""
+        while len(self._kept) - self._at < count:
             piece = await anext(self._pieces, b"")
+            kept = self._kept[self._at :]
             if not piece:
-                raise asyncio.IncompleteReadError(self._kept, count)
-            self._kept += piece
-        found, self._kept = self._kept[:count], self._kept[count:]
-        return found
+                raise asyncio.IncompleteReadError(kept, count)
+            self._kept, self._at = kept + piece, 0
+        begin, self._at = self._at, self._at + count
+        return self._kept[begin : self._at]
 
     async def rest(self) -> AsyncIterator[bytes]:
-        """What was not read. Raises what ``Body.pieces`` raises."""
-        if self._kept:
-            kept, self._kept = self._kept, b""
+        """What was not read. Raises what the pieces raise."""
+        kept, self._kept, self._at = self._kept[self._at :], b"", 0
+        if kept:
             yield kept
         async for piece in self._pieces:
             yield piece

@@ -15,14 +15,14 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+from paca.repositories.broker.requests import Refused
 from paca.repositories.broker.routes import Grant, Route
-from paca.repositories.broker.serving import Refused
 
 logger = logging.getLogger(__name__)
 MAX_LINE = 64 << 10
 ASK_SECONDS = 30.0
 WAIT_SECONDS = 120.0  # for a worker, after the broker was started or the last worker has ended
-KEPT_SECONDS = 10.0
+KEPT_SECONDS = 5.0
 MAX_KEPT = 1000
 NO_WORKER = "Paca cannot look this repository up now. Run the command again in a moment."
 

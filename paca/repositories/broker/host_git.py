@@ -1,4 +1,4 @@
-"""Runs git on the host for mirrors: without hooks, without configuration of the system or a user, and bounded.
+"""Runs git on the host: without hooks, without configuration of the system or a user, and bounded.
 
 The credential of a repository reaches it in an anonymous file in memory: it is in no file, argument or variable.
 """
@@ -10,11 +10,14 @@ import ctypes
 import os
 import resource
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from paca.repositories.broker.bodies import PIECE_BYTES
 from paca.repositories.broker.routes import Route
+from paca.repositories.broker.watching import while_watched
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -62,14 +65,22 @@ CONFIG = """[core]
 """
 PR_SET_PDEATHSIG = 1
 CPU_SECONDS = 3600
+MEMORY_BYTES = 2 << 30
+MAX_OUTPUT_BYTES, MAX_PROBLEM_BYTES = 64 << 20, 4 << 10
+LOOK_SECONDS = 1.0
+Look = Callable[[], Awaitable[None]]
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-MAX_OUTPUT_BYTES, MAX_SAID_BYTES = 256 << 20, 1 << 20
-
-
 class GitFailed(Exception):
-    """Git on the host has not done what it was asked; the text is the end of what it said, without secrets."""
+    """Git on the host has not done what it was asked; the text is the end of what it said, without secrets.
+
+    ``code`` is its exit code; None if it was ended.
+    """
+
+    def __init__(self, problem: str, code: int | None = None) -> None:
+        super().__init__(problem)
+        self.code = code
 
 
 class TooMuchOutput(GitFailed):
@@ -112,7 +123,7 @@ def config_file(text: str) -> Iterator[int]:
 
 class HostGit:
     """Starts git commands. ``max_bytes``: how large a file may become that they write. ``max_memory``: how much they may
-    map; 0 for no bound."""
+    map; 0 for no bound but that of what they take for themselves."""
 
     def __init__(self, max_bytes: int, *, max_memory: int = 0) -> None:
         self._max_bytes, self._max_memory = max_bytes, max_memory
@@ -122,7 +133,7 @@ class HostGit:
         *arguments: str,
         config: int,
         protocol: str = "",
-        stdin: int | None = asyncio.subprocess.DEVNULL,
+        stdin: int | BinaryIO | None = asyncio.subprocess.DEVNULL,
         inherited: tuple[int, ...] = (),
     ) -> asyncio.subprocess.Process:
         """A running command. ``config``: a descriptor of ``config_file``; it and ``inherited`` stay open there."""
@@ -150,11 +161,23 @@ class HostGit:
         addresses: Sequence[str] = (),
         seconds: float,
         inherited: tuple[int, ...] = (),
+        stdin: int | BinaryIO | None = asyncio.subprocess.DEVNULL,
+        max_output: int = MAX_OUTPUT_BYTES,
+        look: Look | None = None,
     ) -> str:
-        """What a command printed. Raises ``GitFailed`` or ``TimeoutError``; it is killed then."""
+        """What a command printed. ``look`` is called each second meanwhile, and ends it by what it raises.
+
+        Raises ``GitFailed`` or ``TimeoutError``; it is killed then.
+        """
         with config_file(config_for(route, addresses)) as config:
             output = await self._output(
-                *arguments, config=config, inherited=inherited, seconds=seconds
+                *arguments,
+                config=config,
+                inherited=inherited,
+                stdin=stdin,
+                max_output=max_output,
+                seconds=seconds,
+                look=look,
             )
         return output.decode("utf-8", "replace")
 
@@ -176,51 +199,72 @@ class HostGit:
         self,
         *arguments: str,
         config: int,
+        stdin: int | BinaryIO | None,
+        max_output: int,
         seconds: float,
-        stdin: int = asyncio.subprocess.DEVNULL,
         inherited: tuple[int, ...] = (),
-        max_output: int = MAX_OUTPUT_BYTES,
+        look: Look | None = None,
     ) -> bytes:
         try:
-            process = await self.start(*arguments, config=config, stdin=stdin, inherited=inherited)
+            process = await self.start(*arguments, config=config, inherited=inherited, stdin=stdin)
         except OSError as error:
             raise GitFailed(
                 f"git does not start on the server of Paca: {error.strerror}"
             ) from error
-        assert process.stdout is not None
-        assert process.stderr is not None
-        said = asyncio.create_task(_all_of(process.stderr, MAX_SAID_BYTES))
         try:
             async with asyncio.timeout(seconds):
-                output = await _all_of(process.stdout, max_output)
-                problem = await said
-                await process.wait()
+                reading = _read(process, max_output)
+                watched = while_watched(reading, look, seconds=LOOK_SECONDS) if look else reading
+                output, problem = await watched
         finally:
-            said.cancel()
             kill(process)
             await process.wait()
         if process.returncode:
-            raise GitFailed(problem[-1000:].decode("utf-8", "replace").strip() or "it was ended")
+            said = problem.decode("utf-8", "replace").strip() or "it was ended"
+            raise GitFailed(said[-1000:], process.returncode)
         return output
 
     def _bound(self) -> None:
         """Called in the child: it ends with this process, and within its bounds."""
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_FSIZE, (self._max_bytes, self._max_bytes))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if self._max_memory:
             resource.setrlimit(resource.RLIMIT_AS, (self._max_memory, self._max_memory))
 
 
-async def _all_of(stream: asyncio.StreamReader, limit: int) -> bytes:
-    found = bytearray()
-    while piece := await stream.read(1 << 16):
-        found += piece
+async def _read(process: asyncio.subprocess.Process, most: int) -> tuple[bytes, bytes]:
+    """What a process prints until it ends, and the end of what it says of problems. Raises ``GitFailed``."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    reading_problem = asyncio.create_task(_read_end(process.stderr))
+    try:
+        output = await _read_all(process.stdout, most)
+        problem = await reading_problem
+        await process.wait()
+        return output, problem
+    finally:
+        reading_problem.cancel()
+
+
+async def _read_all(stream: asyncio.StreamReader, most: int) -> bytes:
+    pieces, size = [], 0
+    while piece := await stream.read(PIECE_BYTES):
+        pieces.append(piece)
+        size += len(piece)
         # guard: git-output-is-bounded
-        if len(found) > limit:
-            raise TooMuchOutput("it printed more than was wanted")
-    return bytes(found)
+        if size > most:
+            raise TooMuchOutput("git printed more than was wanted")
+    return b"".join(pieces)
+
+
+async def _read_end(stream: asyncio.StreamReader) -> bytes:
+    end = b""
+    while piece := await stream.read(PIECE_BYTES):
+        end = (end + piece)[-MAX_PROBLEM_BYTES:]
+    return end
 
 
 def kill(process: asyncio.subprocess.Process) -> None:

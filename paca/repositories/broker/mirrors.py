@@ -13,27 +13,29 @@ import os
 import re
 import shutil
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 from weakref import WeakValueDictionary
 
+from paca.common import disk_space
 from paca.repositories.broker import host_git
 from paca.repositories.broker.host_git import GitFailed, HostGit
-from paca.repositories.broker.pkt_line import symbolic_refs
 from paca.repositories.broker.routes import Route
 from paca.repositories.broker.upstream import ServerProblem, checked_address
 
 logger = logging.getLogger(__name__)
 FILL_SECONDS, UPDATE_SECONDS, ASK_SECONDS = 3600.0, 600.0, 60.0
-HEAD_SECONDS = 60.0
 RETRY_SECONDS = 600.0
+PLACE_SECONDS = 30.0
 LOCK_POLL_SECONDS = 0.1
 MAX_PACKS = 40
 MAX_READERS, MAX_OWN_READERS = 32, 4
 KEY = re.compile(r"[0-9a-f]{16,64}\Z")
+# What a git that was killed leaves behind.
+LEFTOVERS = ("objects/pack/tmp_*", "objects/pack/.tmp-*", "objects/tmp_objdir-*")
 REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
@@ -42,10 +44,13 @@ class Usage:
     """What this process knows of one mirror: since when it is fresh, when a fill may be tried again, how many read it."""
 
     fresh_at: float = float("-inf")
-    head_at: float = float("-inf")
     retry_at: float = 0.0
     readers: int = 0
     filling: asyncio.Task[None] | None = None
+
+
+class NoPlace(Exception):
+    """Too many read from mirrors now."""
 
 
 class Mirrors:
@@ -55,7 +60,7 @@ class Mirrors:
         self.root = root
         self._max_bytes = max_bytes
         self._max_age = max_age_seconds
-        self._git = HostGit(max(max_bytes, 1 << 20))
+        self.git = HostGit(max(max_bytes, 1 << 20))
         self._used: dict[str, Usage] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         # Each reader is a process of this machine, which a sandbox must not have many of.
@@ -90,7 +95,6 @@ class Mirrors:
                 began_at = time.monotonic()
                 await self._fetch(route, path, lock, UPDATE_SECONDS)
                 usage.fresh_at = began_at
-        os.utime(path)
         return path
 
     def fill_later(self, route: Route) -> None:
@@ -113,10 +117,7 @@ class Mirrors:
             )
 
     async def fill(self, route: Route) -> Path:
-        """Make the mirror, unless it is there.
-
-        Raises ``GitFailed`` and what else ``update`` does; nothing is left then.
-        """
+        """Make the mirror, unless it is there. Raises what ``update`` does; nothing is left then."""
         path = self.path(route.mirror)
         async with self._locked(route.mirror) as lock:
             if path.is_dir():
@@ -124,7 +125,7 @@ class Mirrors:
             unfinished = path.with_suffix(".new")
             await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
             try:
-                await self._git.run(
+                await self.git.run(
                     "init", "--quiet", "--bare", "--template=", str(unfinished), seconds=ASK_SECONDS
                 )
                 await self._fetch(route, unfinished, lock, FILL_SECONDS)
@@ -140,66 +141,82 @@ class Mirrors:
         return path
 
     async def _fetch(self, route: Route, path: Path, lock: int, seconds: float) -> None:
-        addresses, refs, usage = await checked_address(route), {}, self.usage(route)
-        if usage.head_at < time.monotonic() - HEAD_SECONDS:
-            refs = await self.ask_refs(route, "HEAD", addresses=addresses)
-            usage.head_at = time.monotonic()
-        await self._git.run(
-            *(f"--git-dir={path}", "fetch", "--quiet", "--prune", "--no-tags", "--force"),
-            *("--no-write-fetch-head", "--no-auto-maintenance", "--", route.url, *REFS),
-            route=route,
-            addresses=addresses,
-            seconds=seconds,
-            inherited=(lock,),
-        )
-        if head := refs.get("ref:HEAD"):
-            await self._git.run(
-                f"--git-dir={path}", "symbolic-ref", "HEAD", head, seconds=ASK_SECONDS
+        addresses = await checked_address(route)
+        try:
+            await self.git.run(
+                *(f"--git-dir={path}", "fetch", "--quiet", "--prune", "--no-tags", "--force"),
+                *("--no-write-fetch-head", "--no-auto-maintenance", "--", route.url, *REFS),
+                route=route,
+                addresses=addresses,
+                seconds=seconds,
+                inherited=(lock,),
+                look=self.require_space,
             )
+        except BaseException:
+            await asyncio.to_thread(_remove_leftovers, path)
+            raise
         if len(list((path / "objects" / "pack").glob("*.pack"))) > MAX_PACKS:
-            await self._git.run(
+            await self.git.run(
                 *(f"--git-dir={path}", "repack", "--quiet", "-d", "--geometric=2"),
                 seconds=UPDATE_SECONDS,
                 inherited=(lock,),
             )
 
-    async def ask_refs(
-        self, route: Route, *refs: str, addresses: list[str] | None = None
-    ) -> dict[str, str]:
-        """The commits of refs on the server, and under ``ref:HEAD`` the branch that HEAD is.
-
-        Raises ``GitFailed``, ``ServerProblem`` or ``TimeoutError``.
-        """
-        checked = await checked_address(route) if addresses is None else addresses
-        printed = await self._git.run(
-            *("ls-remote", "--quiet", "--symref", "--", route.url, *refs),
-            route=route,
-            addresses=checked,
+    async def has_all(self, path: Path, objects: Sequence[str]) -> bool:
+        """Whether a mirror has all of these objects. Raises ``GitFailed`` or ``TimeoutError``."""
+        printed = await self.git.read(
+            *(f"--git-dir={path}", "cat-file", "--buffer", "--batch-check=%(objecttype)"),
+            given="\n".join(objects).encode() + b"\n",
+            max_output=host_git.MAX_OUTPUT_BYTES,
             seconds=ASK_SECONDS,
         )
-        return symbolic_refs(printed.splitlines())
+        return b"missing" not in printed
+
+    async def require_space(self) -> None:
+        """Raises ``GitFailed`` if the mirrors take more than they may, and none can be removed, or the disk is full."""
+        if await asyncio.to_thread(disk_space.free_mib, self.root) < disk_space.MIN_FREE_MIB:
+            raise GitFailed("the disk of the mirrors is nearly full")
+        if await asyncio.to_thread(size_of_all, self.root) <= self._max_bytes:
+            return
+        await self.remove_unused()
+        # guard: mirrors-stop-at-their-limit
+        if await asyncio.to_thread(size_of_all, self.root) > self._max_bytes:
+            raise GitFailed("the mirrors would take more than GIT_MIRRORS_MIB")
 
     @asynccontextmanager
     async def reading(self, route: Route, conversation_id: UUID) -> AsyncIterator[None]:
-        """Read from a mirror, which stays meanwhile. It waits while the conversation, or all, have too many readers."""
-        usage = self.usage(route)
+        """Read from a mirror, which stays meanwhile.
+
+        It waits while the conversation, or all, have too many readers; then it raises ``NoPlace``.
+        """
         own = self._readers_of.setdefault(conversation_id, asyncio.Semaphore(MAX_OWN_READERS))
+        async with self.in_use(route), AsyncExitStack() as places:
+            try:
+                async with asyncio.timeout(PLACE_SECONDS):
+                    await places.enter_async_context(own)
+                    await places.enter_async_context(self._all_readers)
+            except TimeoutError:
+                raise NoPlace from None
+            yield
+
+    @asynccontextmanager
+    async def in_use(self, route: Route) -> AsyncIterator[Path]:
+        """The folder of a mirror, which is not removed meanwhile."""
+        usage, path = self.usage(route), self.path(route.mirror)
         usage.readers += 1
         try:
-            async with own, self._all_readers:
-                yield
+            with suppress(FileNotFoundError):
+                os.utime(path)
+            yield path
         finally:
             usage.readers -= 1
 
-    async def upload_pack(
-        self, path: Path, *, advertise: bool, protocol: str, config: int
-    ) -> asyncio.subprocess.Process:
-        """The process that answers a request of git from a mirror, by its standard input and output."""
-        how = ("--http-backend-info-refs",) if advertise else ()
-        return await self._git.start(
-            *("upload-pack", "--stateless-rpc", "--strict", *how, str(path)),
+    async def upload_pack(self, path: Path, *, config: int) -> asyncio.subprocess.Process:
+        """The process that answers a request of git by protocol 2, by its standard input and output."""
+        return await self.git.start(
+            *("upload-pack", "--stateless-rpc", "--strict", str(path)),
             config=config,
-            protocol=protocol,
+            protocol="version=2",
             stdin=asyncio.subprocess.PIPE,
         )
 
@@ -258,6 +275,19 @@ class Mirrors:
             return True
         finally:
             os.close(descriptor)
+
+
+def size_of_all(root: Path) -> int:
+    """The bytes that the mirrors below a folder take, with those that are being filled."""
+    found = [*root.glob("*.git"), *root.glob("*.new"), *root.glob("*.old")]
+    return sum(map(host_git.size_of, found))
+
+
+def _remove_leftovers(path: Path) -> None:
+    for pattern in LEFTOVERS:
+        for found in path.glob(pattern):
+            with suppress(OSError):
+                shutil.rmtree(found) if found.is_dir() else found.unlink()
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -1,20 +1,30 @@
-"""The lines of the git protocol, and the list of commands with which a push begins."""
+"""The lines of the git protocol, the list of commands with which a push begins, and the begin of a fetch."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
-FLUSH = b"0000"
+from paca.repositories.broker.bodies import Pieces
+
+FLUSH, DELIMITER = b"0000", b"0001"
 MAX_LINE = 65_520
 MAX_BAND = 65_515
 MAX_COMMANDS_BYTES = 64 << 10
+MAX_LINES_BEFORE_REFS = 4
 PROGRESS = 2
+HASH = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 SHALLOW = re.compile(rb"shallow (?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 COMMAND = re.compile(
     rb"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) ([\x21-\x7e\x80-\xff]{1,1024})\Z"
+)
+# Lines of a fetch that every git answers alike. Others are for the server alone: some name refs.
+CAPABILITIES = frozenset({b"agent", b"object-format", b"session-id"})
+ARGUMENTS = frozenset(
+    b"thin-pack no-progress include-tag ofs-delta shallow deepen deepen-relative deepen-since filter sideband-all"
+    b" wait-for-done want have done".split()
 )
 ReadExactly = Callable[[int], Awaitable[bytes]]
 
@@ -36,6 +46,11 @@ class Command:
         """Whether the ref would be removed."""
         return not self.new.strip("0")
 
+    @property
+    def creates(self) -> bool:
+        """Whether the ref must not exist: the server refuses it otherwise."""
+        return not self.old.strip("0")
+
 
 @dataclass(frozen=True, slots=True)
 class CommandList:
@@ -44,6 +59,19 @@ class CommandList:
     data: bytes
     commands: tuple[Command, ...]
     capabilities: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchBegin:
+    """The begin of a request by protocol 2, as it was sent (``data``), up to the first commit that the client has.
+
+    ``is_plain`` says that it is a fetch of the objects in ``wants``, with nothing that only its server understands.
+    """
+
+    data: bytes
+    is_fetch: bool
+    is_plain: bool
+    wants: tuple[str, ...]
 
 
 def line(text: bytes) -> bytes:
@@ -57,19 +85,45 @@ def band(number: int, data: bytes) -> bytes:
     return b"".join(line(bytes([number]) + part) for part in parts)
 
 
-async def read_line(read: ReadExactly) -> tuple[bytes, bytes | None]:
-    """A line as it was sent, and its text; None for the end of a list. Raises ``ProtocolProblem``."""
+async def read_line(
+    read: ReadExactly, *, with_delimiters: bool = False
+) -> tuple[bytes, bytes | None]:
+    """A line as it was sent, and its text; None for the end of a list, or a delimiter. Raises ``ProtocolProblem``."""
     try:
         head = await read(4)
-        length = int(head, 16) if re.fullmatch(rb"[0-9a-fA-F]{4}", head) else -1
-        if length == 0:
+        if head == FLUSH or (with_delimiters and head == DELIMITER):
             return head, None
+        length = int(head, 16) if re.fullmatch(rb"[0-9a-fA-F]{4}", head) else -1
         if not 4 < length <= MAX_LINE:
-            raise ProtocolProblem("A line of the push has no valid length.")
+            raise ProtocolProblem("A line of the request has no valid length.")
         text = await read(length - 4)
     except asyncio.IncompleteReadError:
-        raise ProtocolProblem("The list of what to push is cut off.") from None
+        raise ProtocolProblem("The list of what to transfer is cut off.") from None
     return head + text, text
+
+
+async def read_fetch(read: ReadExactly) -> FetchBegin:
+    """The begin of a request by protocol 2. Raises ``ProtocolProblem``, and what ``read`` raises."""
+    wants: list[str] = []
+    known, is_plain = CAPABILITIES, True
+    raw, text = await read_line(read)
+    pieces, is_fetch = [raw], text is not None and text.strip() == b"command=fetch"
+    while is_fetch:
+        raw, text = await read_line(read, with_delimiters=True)
+        pieces.append(raw)
+        if raw == FLUSH:
+            break
+        if text is None:
+            known = ARGUMENTS
+            continue
+        word, _, rest = text.strip().replace(b"=", b" ", 1).partition(b" ")
+        is_plain = is_plain and word in known
+        if word in (b"have", b"done"):
+            break
+        if word == b"want":
+            wants.append(rest.decode("ascii", "replace"))
+    is_plain = is_plain and bool(wants) and all(map(HASH.match, wants))
+    return FetchBegin(b"".join(pieces), is_fetch, is_fetch and is_plain, tuple(wants))
 
 
 async def read_commands(read: ReadExactly) -> CommandList:
@@ -106,6 +160,18 @@ def _command(text: bytes) -> Command:
     )
 
 
+async def with_capability(pieces: Pieces, word: str) -> AsyncIterator[bytes]:
+    """An advertisement of refs in which the server says one word more of itself. Raises ``ProtocolProblem``."""
+    for _ in range(MAX_LINES_BEFORE_REFS):
+        raw, text = await read_line(pieces.read_exactly)
+        if text is not None and b"\0" in text:
+            yield line(text.removesuffix(b"\n") + b" " + word.encode() + b"\n")
+            break
+        yield raw
+    async for piece in pieces.rest():
+        yield piece
+
+
 def refusal_report(found: CommandList, reason: str, words: str) -> bytes:
     """The answer to a push that is refused whole: the reason for each ref, and words for the person at the terminal."""
     report = line(b"unpack ok\n")
@@ -127,17 +193,3 @@ def refusal_report(found: CommandList, reason: str, words: str) -> bytes:
 def error_advertisement(service: str, words: str) -> bytes:
     """The answer to the first request of git that is refused: git shows the words as those of the server."""
     return line(f"# service={service}\n".encode()) + FLUSH + line(b"ERR " + words.encode() + b"\n")
-
-
-def symbolic_refs(lines: Iterable[str]) -> dict[str, str]:
-    """What ``git ls-remote --symref`` printed: each ref with its commit, and HEAD with ``ref:`` and its branch."""
-    found: dict[str, str] = {}
-    for each in lines:
-        value, tab, name = each.partition("\t")
-        if not tab:
-            continue
-        if value.startswith("ref: "):
-            found[f"ref:{name}"] = value.removeprefix("ref: ")
-        else:
-            found[name] = value
-    return found

@@ -17,10 +17,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from paca.repositories.broker import control, key
+from paca.repositories.broker import control, key, server_refs
 from paca.repositories.broker.control import Control
+from paca.repositories.broker.host_git import GitFailed
 from paca.repositories.broker.mirrors import Mirrors
+from paca.repositories.broker.routes import Route
 from paca.repositories.broker.serving import Broker
+from paca.repositories.broker.upstream import ServerProblem
 from paca.sandbox.egress import request_head
 from paca.sandbox.egress.process import listen
 
@@ -73,6 +76,7 @@ class BrokerProcess:
             try:
                 for name in await self._mirrors.remove_unused():
                     logger.info("mirror removed", extra={"mirror": name})
+                await self._broker.pushes.proofs.remove_abandoned()
             except OSError:
                 logger.exception("mirrors cannot be removed now")
             await asyncio.sleep(REMOVE_SECONDS)
@@ -108,19 +112,19 @@ class BrokerProcess:
             await self._send_refs(fields, writer)
 
     async def _send_refs(self, fields: dict[str, object], writer: asyncio.StreamWriter) -> None:
-        """Tell what the server has under some refs, with the credential of the route in the question."""
-        from paca.repositories.broker.host_git import GitFailed
-        from paca.repositories.broker.routes import Route
-        from paca.repositories.broker.upstream import ServerProblem
-
+        """Tell what the server has under a ref, with the credential of the route in the question."""
         try:
-            route = Route.from_fields(fields["route"])  # type: ignore[arg-type]
-            refs = [str(each) for each in fields["refs"]]  # type: ignore[attr-defined]
-            found = await self._mirrors.ask_refs(route, *refs)
+            route, ref = Route.from_fields(fields["route"]), str(fields["ref"])  # type: ignore[arg-type]
+            refs = await server_refs.ask(route, self._mirrors.git, ref)
         except (GitFailed, ServerProblem, TimeoutError) as error:
             await control.send(writer, {"problem": str(error) or "The server does not answer."})
         else:
-            await control.send(writer, {"refs": found})
+            found = {
+                "commit": refs.commits.get(ref, ""),
+                "head": refs.head,
+                "symbolic": refs.symbolic.get(ref, ""),
+            }
+            await control.send(writer, {"found": found})
 
 
 def main(arguments: list[str]) -> None:

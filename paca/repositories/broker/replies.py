@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import suppress
 
 from paca.repositories.broker import pkt_line, upstream
@@ -33,9 +34,19 @@ def answer_head(answer: Answer) -> bytes:
 async def refuse(writer: asyncio.StreamWriter, status: int, words: str) -> None:
     """Answer in plain text, which git shows as the words of the server."""
     body = words.encode("utf-8", "replace") + b"\n"
+    await _refuse(writer, status, b"text/plain; charset=utf-8", body)
+
+
+async def refuse_lfs(writer: asyncio.StreamWriter, words: str) -> None:
+    """Answer as Git LFS expects it, which shows the message."""
+    body = json.dumps({"message": words}).encode("ascii")
+    await _refuse(writer, 403, b"application/vnd.git-lfs+json", body)
+
+
+async def _refuse(writer: asyncio.StreamWriter, status: int, kind: bytes, body: bytes) -> None:
     writer.write(
-        b"HTTP/1.1 %d Refused\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n"
-        b"Connection: close\r\n\r\n%b" % (status, len(body), body)
+        b"HTTP/1.1 %d Refused\r\nContent-Type: %b\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b"
+        % (status, kind, len(body), body)
     )
     with suppress(OSError):
         await writer.drain()

@@ -6,8 +6,10 @@ import asyncio
 import hashlib
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,6 +19,7 @@ from paca.common import clock
 from paca.engine.workspace import SandboxUnavailable
 from paca.repositories.broker import control, key, process
 from paca.repositories.broker.routes import Grant, Route
+from paca.repositories.broker.server_refs import BRANCHES
 from paca.sandbox.egress.gates import connect
 from paca.sandbox.egress.gates import version as version_of_gates
 from paca.sandbox.egress.repositories import broker_folder
@@ -37,6 +40,16 @@ class RefsUnknown(Exception):
     """The server of a repository cannot be asked now; the text says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class BranchOnServer:
+    """The commit of a branch, the default branch, and the branch that this one is only another name of; each may be
+    empty."""
+
+    commit: str
+    default_branch: str
+    other_name_of: str
+
+
 class BrokerClient:
     """The broker of one installation on this machine. ``gates``: the folder of its network gates."""
 
@@ -46,7 +59,7 @@ class BrokerClient:
         self.root = broker_folder(gates)
         self._arguments = (str(mirrors), str(mirrors_mib), str(mirrors_days))
         self._version = version()
-        self._checked_version = False
+        self._created_ns = time.time_ns()
         self._starting = asyncio.Lock()
 
     async def ensure_process(self) -> None:
@@ -66,11 +79,15 @@ class BrokerClient:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _find_process(self) -> bool:
-        """Whether the process answers. One of another version is ended, once: an older worker may run beside this."""
-        found = await self._ask({"do": "look"}, seconds=ASK_SECONDS)
-        if found.get("version") == self._version or self._checked_version:
+        """Whether the process answers. One of another version is ended, unless a later worker than this started it.
+
+        Older workers run beside newer ones during an update, and the broker stays that of the newer.
+        """
+        answer = await self._ask({"do": "look"}, seconds=ASK_SECONDS)
+        found, _, started_by = str(answer.get("version")).partition(".")
+        is_later = started_by.isdigit() and int(started_by) > self._created_ns
+        if found == self._version or is_later:
             return True
-        self._checked_version = True
         await self._ask({"do": "end"}, seconds=ASK_SECONDS)
         return False
 
@@ -103,17 +120,21 @@ class BrokerClient:
                     raise ConnectionResetError
             yield
 
-    async def refs(self, route: Route, *refs: str) -> dict[str, str]:
-        """The commits of refs on the server, and under ``ref:HEAD`` the branch that HEAD is. Raises ``RefsUnknown``."""
+    async def ask_branch(self, route: Route, branch: str) -> BranchOnServer:
+        """What the server of a repository has of a branch. Raises ``RefsUnknown``."""
+        question = {"do": "refs", "route": route.to_fields(), "ref": f"{BRANCHES}{branch}"}
         try:
-            found = await self._ask(
-                {"do": "refs", "route": route.to_fields(), "refs": list(refs)}, seconds=REFS_SECONDS
-            )
-        except (OSError, TimeoutError, ValueError):
+            answer = await self._ask(question, seconds=REFS_SECONDS)
+        except (OSError, ValueError):
             raise RefsUnknown("The broker of repositories does not answer. Try again.") from None
-        if "refs" not in found:
-            raise RefsUnknown(str(found.get("problem")))
-        return {str(name): str(value) for name, value in found["refs"].items()}
+        if "found" not in answer:
+            raise RefsUnknown(str(answer.get("problem")))
+        found = answer["found"]
+        return BranchOnServer(
+            str(found["commit"]),
+            str(found["head"]).removeprefix(BRANCHES),
+            str(found["symbolic"]).removeprefix(BRANCHES),
+        )
 
     async def _ask(self, fields: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
         async with asyncio.timeout(seconds), self._connected(fields) as (reader, _):
@@ -140,7 +161,8 @@ class BrokerClient:
             subprocess.run(  # noqa: S603 - the code above, with the Python of this process
                 [
                     *(sys.executable, "-I", "-c", BOOT_CODE),
-                    *(str(Path(paca.__file__).parent.parent), str(self.root), self._version),
+                    *(str(Path(paca.__file__).parent.parent), str(self.root)),
+                    f"{self._version}.{self._created_ns}",
                     *self._arguments,
                 ],
                 stdin=subprocess.DEVNULL,

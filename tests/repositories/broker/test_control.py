@@ -7,6 +7,7 @@ import os
 import signal
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -15,9 +16,9 @@ import pytest
 from paca.repositories.broker import control, key
 from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.process import BrokerProcess
+from paca.repositories.broker.requests import Refused
 from paca.repositories.broker.routes import Grant, Route
-from paca.repositories.broker.running import BrokerClient, RefsUnknown
-from paca.repositories.broker.serving import Refused
+from paca.repositories.broker.running import BranchOnServer, BrokerClient, RefsUnknown
 from paca.sandbox.egress import gates
 from tests.sandbox.egress.test_gates import pid_of
 from tests.support.git_server import HEADER, GitServer
@@ -117,13 +118,12 @@ async def test_refs_are_asked_with_the_credential_of_the_route(
     with GitServer(tmp_path / "server") as server:
         server.create("app")
         private = (f"127.0.0.1:{server.port}",)
-        found = await client.refs(
-            Route(server.url("app"), header=HEADER, private=private), "HEAD", "refs/heads/main"
-        )
-        assert found["ref:HEAD"] == "refs/heads/main"
-        assert found["refs/heads/main"] == server.refs("app")["refs/heads/main"]
-        with pytest.raises(RefsUnknown):
-            await client.refs(Route(server.url("app"), private=private), "HEAD")
+        route = Route(server.url("app"), header=HEADER, private=private)
+        commit = server.refs("app")["refs/heads/main"]
+        assert await client.ask_branch(route, "main") == BranchOnServer(commit, "main", "")
+        assert await client.ask_branch(route, "mai") == BranchOnServer("", "main", "")
+        with pytest.raises(RefsUnknown, match="refuses the credentials"):
+            await client.ask_branch(replace(route, header=""), "main")
 
 
 @pytest.mark.parametrize("sent", [{}, {"key": ""}, {"key": "0" * 64}, {"key": 7}, {"key": None}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -11,21 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from paca.repositories.broker import serving
+from paca.repositories.broker import fetches, pkt_line, requests, sending, serving
 from paca.repositories.broker.bodies import BrokenBody
-from paca.repositories.broker.routes import Route
 from tests.repositories.broker.world import BrokerWorld
-from tests.support.git_server import HEADER, TOKEN, GitServer
+from tests.support.fake_clock import FakeClock
+from tests.support.git_server import HEADER, TOKEN, GitServer, git
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("protocol", ["0", "2"])
-@pytest.mark.parametrize("mirrored", [False, True], ids=["server", "mirror"])
+@pytest.mark.parametrize(("protocol", "mirrored"), [("0", False), ("2", False), ("2", True)])
 async def test_git_clones_and_fetches(world: BrokerWorld, protocol: str, mirrored: bool) -> None:
     if mirrored:
-        world.with_mirror()
-        await world.mirrors.fill(world.route)
+        await world.fill_mirror()
     clone = await world.clone("-c", f"protocol.version={protocol}")
     assert (clone / "README.md").read_bytes() == b"hello\n"
     newer = world.server.commit("app", {"more.txt": b"more\n"})
@@ -37,8 +36,7 @@ async def test_git_clones_and_fetches(world: BrokerWorld, protocol: str, mirrore
 async def test_git_clones_in_part(world: BrokerWorld, mirrored: bool) -> None:
     world.server.commit("app", {"second.txt": b"2\n"}, branch="other")
     if mirrored:
-        world.with_mirror()
-        await world.mirrors.fill(world.route)
+        await world.fill_mirror()
     for option in ("--depth=1", "--branch=other"):
         assert ((await world.clone(option, to=option[2:])) / "README.md").exists()
     clone = await world.clone("--filter=blob:none")
@@ -62,44 +60,115 @@ async def test_first_clone_begins_a_mirror_and_the_next_one_uses_it(world: Broke
     filling = world.mirrors.usage(world.route).filling
     assert filling is not None
     await filling
-    before = len([r for r in world.server.requests if r[0] == "POST"])
+    world.server.requests.clear()
     await world.clone(to="two")
-    refs_only = [r for r in world.server.requests if r[0] == "POST"][before:]
-    assert len(refs_only) <= 2  # what changed is asked for, nothing is fetched
-    assert (world.folder / "two" / "big.bin").stat().st_size == 200_000
+    assert [method for method, _, _ in world.server.requests] == ["GET", "POST"]  # refs, no objects
+    assert (world.folder / "two" / "big.bin").stat().st_size == 20_000
+
+
+async def test_ref_that_a_mirror_has_not_is_fetched_from_the_server(world: BrokerWorld) -> None:
+    await world.fill_mirror()
+    proposed = world.server.commit("app", {"p.txt": b"p\n"}, branch="proposed")
+    git("-C", str(world.server.root / "app.git"), "update-ref", "refs/pull/1/head", proposed)
+    git("-C", str(world.server.root / "app.git"), "update-ref", "-d", "refs/heads/proposed")
+    clone = await world.clone()
+    code, output = await world.git("fetch", "-q", "origin", "pull/1/head", cwd=clone)
+    assert code == 0, output
+    assert (await world.git("rev-parse", "FETCH_HEAD", cwd=clone))[1].strip() == proposed
 
 
 async def test_revoked_credential_closes_the_mirror(world: BrokerWorld) -> None:
-    world.with_mirror()
-    await world.mirrors.fill(world.route)
-    world.route = replace(world.route, header="Basic b3RoZXI=")
+    await world.fill_mirror()
+    world.server.header = "Basic b3RoZXI="
     code, output = await world.git("clone", world.url, "c")
     assert code != 0
     assert "refuses the credentials of app" in output
 
 
-async def test_mirror_is_closed_while_the_server_is_asked(
+def fetch_of(world: BrokerWorld) -> bytes:
+    commit = world.server.refs("app")["refs/heads/main"]
+    want = pkt_line.line(f"want {commit}\n".encode())
+    return (
+        pkt_line.line(b"command=fetch") + b"0001" + want + pkt_line.line(b"deepen 1\n")
+        + pkt_line.line(b"done\n") + b"0000"
+    )  # fmt: skip
+
+
+async def test_objects_of_a_mirror_are_told_for_a_minute_after_the_server_has_agreed(
+    world: BrokerWorld,
+) -> None:
+    await world.fill_mirror()
+    body = fetch_of(world)
+    request = post(world, f"Content-Length: {len(body)}", body)
+    with FakeClock() as time:
+        assert b"PACK" in await world.ask(request)
+        world.server.header = "Basic b3RoZXI="
+        time.advance(fetches.READABLE_SECONDS - 1)
+        assert b"PACK" in await world.ask(request)
+        time.advance(2)
+        refused = await world.ask(request)
+    assert b"PACK" not in refused
+    assert b"refuses the credentials of app" in refused
+    world.route = replace(world.route, header="Basic bm8=")
+    assert b"PACK" not in await world.ask(request)
+
+
+async def test_long_read_of_a_mirror_is_cut_when_the_server_refuses(
     world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.with_mirror()
-    await world.mirrors.fill(world.route)
-    world.route = replace(world.route, header="Basic b3RoZXI=")
-    asked, go_on, update = asyncio.Event(), asyncio.Event(), world.mirrors.update
+    await world.fill_mirror()
+    body = fetch_of(world)
+    monkeypatch.setattr(fetches, "READABLE_SECONDS", 0.01)
+    reader, writer = await world.connect()
+    writer.write(post(world, f"Content-Length: {len(body) + 4}", body))  # it goes on and on
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    world.server.header = "Basic b3RoZXI="
+    assert not (await reader.read(-1)).endswith(b"0\r\n\r\n")
+    writer.close()
 
-    async def slow_update(route: Route) -> Path:
-        asked.set()
-        await go_on.wait()
-        return await update(route)
 
-    monkeypatch.setattr(world.mirrors, "update", slow_update)
-    first = f"GET {world.url}info/refs?service=git-upload-pack HTTP/1.1\r\nHost: repositories.paca\r\n\r\n"
-    advertising = asyncio.create_task(world.ask(first.encode()))
-    await asked.wait()
-    answer = await world.ask(post(world, f"Content-Length: {len(LS_REFS)}", LS_REFS))
-    go_on.set()
-    await advertising
-    assert b"refs/heads/main" not in answer
-    assert b"refuses the credentials" in answer
+async def test_running_transfer_is_cut_when_the_repository_is_unlinked(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        kind = b"application/x-git-upload-pack-advertisement"
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: " + kind + b"\r\n\r\nbegin")
+        await reader.read(-1)  # and never the rest
+        writer.close()
+
+    endless = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = endless.sockets[0].getsockname()[1]
+    server = f"127.0.0.1:{port}"
+    world.route = replace(world.route, url=f"http://{server}/a.git", private=(server,))
+    monkeypatch.setattr(serving, "LOOK_SECONDS", 0.01)
+    reader, writer = await world.connect()
+    writer.write(world.get("info/refs?service=git-upload-pack"))
+    await reader.readuntil(b"begin")
+    world.is_linked = False
+    assert not (await reader.read(-1)).endswith(b"0\r\n\r\n")
+    writer.close()
+    endless.close()
+
+
+async def test_client_that_takes_nothing_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def write(self, data: bytes) -> None:
+            pass
+
+        async def drain(self) -> None:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(sending, "GRACE_SECONDS", 0.01)
+    with pytest.raises(TimeoutError):
+        await sending.Client(Full()).send(b"data")  # type: ignore[arg-type]
+
+
+async def test_refusal_of_lfs_is_in_the_form_that_it_shows(world: BrokerWorld) -> None:
+    answer = await world.ask(world.post("info/lfs/objects/batch", "Content-Length: 0", b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"Content-Type: application/vnd.git-lfs+json" in head
+    assert "Leave the pointers as they are" in json.loads(body)["message"]
 
 
 async def test_redirect_to_another_host_gets_no_credential(
@@ -168,37 +237,29 @@ async def test_claim_to_be_another_conversation_is_no_header(world: BrokerWorld)
 
 
 def post(world: BrokerWorld, headers: str, body: bytes) -> bytes:
-    return (
-        f"POST {world.url}git-upload-pack HTTP/1.1\r\nHost: repositories.paca\r\n"
-        f"Content-Type: application/x-git-upload-pack-request\r\nGit-Protocol: version=2\r\n{headers}\r\n\r\n"
-    ).encode() + body
+    return world.post("git-upload-pack", f"Git-Protocol: version=2\r\n{headers}", body)
 
 
 LS_REFS = b"0014command=ls-refs\n0001001bref-prefix refs/heads/\n0000"
 
 
 @pytest.mark.parametrize("mirrored", [False, True], ids=["server", "mirror"])
-@pytest.mark.parametrize("form", ["length", "chunks", "gzip", "expect"])
-async def test_bodies_are_read_in_every_form(world: BrokerWorld, form: str, mirrored: bool) -> None:
+async def test_bodies_are_read_in_every_form(world: BrokerWorld, mirrored: bool) -> None:
     if mirrored:
-        world.with_mirror()
-        await world.mirrors.fill(world.route)
-        await world.ask(
-            f"GET {world.url}info/refs?service=git-upload-pack HTTP/1.1\r\nHost: repositories.paca\r\n\r\n".encode()
-        )
-    if form == "length":
-        request = post(world, f"Content-Length: {len(LS_REFS)}", LS_REFS)
-    elif form == "chunks":
-        chunks = b"".join(b"%x\r\n%b\r\n" % (1, LS_REFS[i : i + 1]) for i in range(len(LS_REFS)))
-        request = post(world, "Transfer-Encoding: chunked", chunks + b"0\r\n\r\n")
-    elif form == "gzip":
-        body = gzip.compress(LS_REFS)
-        request = post(world, f"Content-Encoding: gzip\r\nContent-Length: {len(body)}", body)
-    else:
-        request = post(world, f"Expect: 100-continue\r\nContent-Length: {len(LS_REFS)}", LS_REFS)
-    answer = await world.ask(request)
-    assert b"refs/heads/main" in answer
-    assert answer.startswith(b"HTTP/1.1 100 Continue") == (form == "expect")
+        await world.fill_mirror()
+    body, words = (fetch_of(world), b"PACK") if mirrored else (LS_REFS, b"refs/heads/main")
+    chunks = b"".join(b"%x\r\n%b\r\n" % (1, body[i : i + 1]) for i in range(len(body)))
+    zipped, length = gzip.compress(body), f"Content-Length: {len(body)}"
+    forms = {
+        "length": (length, body),
+        "chunks": ("Transfer-Encoding: chunked", chunks + b"0\r\n\r\n"),
+        "gzip": (f"Content-Encoding: gzip\r\nContent-Length: {len(zipped)}", zipped),
+        "expect": (f"Expect: 100-continue\r\n{length}", body),
+    }
+    for form, (headers, sent) in forms.items():
+        answer = await world.ask(post(world, headers, sent))
+        assert words in answer, form
+        assert answer.startswith(b"HTTP/1.1 100 Continue") == (form == "expect")
 
 
 BROKEN = {
@@ -229,21 +290,21 @@ async def pieces_of(*data: bytes) -> AsyncIterator[bytes]:
 async def test_request_of_a_fetch_is_bounded(
     anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "MAX_FETCH_REQUEST", 1000)
-    assert [each async for each in serving._limited(pieces_of(b"a" * 1000))]
+    monkeypatch.setattr(requests, "MAX_FETCH_REQUEST", 1000)
+    assert [each async for each in requests._limited(pieces_of(b"a" * 1000))]
     with pytest.raises(BrokenBody):
-        [each async for each in serving._limited(pieces_of(b"a" * 999, b"bb"))]
+        [each async for each in requests._limited(pieces_of(b"a" * 999, b"bb"))]
 
 
 async def test_compressed_request_is_bounded(
     anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "MAX_FETCH_REQUEST", 1 << 20)
+    monkeypatch.setattr(requests, "MAX_FETCH_REQUEST", 1 << 20)
     bomb = gzip.compress(bytes(40 << 20))
     with pytest.raises(BrokenBody):
-        [each async for each in serving._unzipped(pieces_of(bomb[:100], bomb[100:]))]
+        [each async for each in requests._unzipped(pieces_of(bomb[:100], bomb[100:]))]
     with pytest.raises(BrokenBody):
-        [each async for each in serving._unzipped(pieces_of(b"no gzip at all"))]
+        [each async for each in requests._unzipped(pieces_of(b"no gzip at all"))]
 
 
 async def test_private_server_is_reached_only_if_the_operator_lists_it(world: BrokerWorld) -> None:

@@ -32,7 +32,7 @@ async def test_fills_of_one_mirror_at_once_make_one_copy(world: BrokerWorld) -> 
     others = [Mirrors(world.mirrors.root, max_bytes=1 << 30, max_age_seconds=1e6) for _ in range(3)]
     await asyncio.gather(*(each.fill(world.route) for each in others))
     asked = [path for method, path, _ in world.server.requests if method == "POST"]
-    assert len(asked) == 3  # what HEAD is, which refs, and the objects: of one fill
+    assert len(asked) == 2  # which refs, and the objects: of one fill
 
 
 async def test_fill_waits_for_a_git_whose_broker_was_killed(world: BrokerWorld) -> None:
@@ -115,7 +115,7 @@ async def test_credential_is_in_no_file_argument_or_variable_of_git_on_the_host(
     world: BrokerWorld,
 ) -> None:
     with host_git.config_file(host_git.config_for(world.route, ["127.0.0.1"])) as config:
-        process = await world.mirrors._git.start(
+        process = await world.mirrors.git.start(
             "hash-object", "--stdin", config=config, stdin=asyncio.subprocess.PIPE
         )
         found = [

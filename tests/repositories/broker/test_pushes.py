@@ -14,8 +14,10 @@ from paca.engine.tools.repository_commands import PUSH_OPTIONS
 from paca.repositories.broker import pkt_line
 from paca.repositories.broker.bodies import BrokenBody
 from paca.repositories.broker.pkt_line import Command, CommandList, ProtocolProblem
-from paca.repositories.broker.routes import Grant, push_problem
-from paca.repositories.broker.serving import GitRequest
+from paca.repositories.broker.push_rules import push_problem, server_problem
+from paca.repositories.broker.requests import GitRequest
+from paca.repositories.broker.routes import Grant
+from paca.repositories.broker.server_refs import ServerRefs
 from tests.repositories.broker.world import ZEROS, BrokerWorld
 from tests.support.git_server import git
 
@@ -29,7 +31,7 @@ async def push(world: BrokerWorld, clone: Path, *what: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     ("size", "option"),
-    [(10, ()), (3_000_000, ("--depth=1",))],
+    [(10, ()), (1_200_000, ("--depth=1",))],
     ids=["small", "shallow and above the buffer"],
 )
 async def test_granted_commit_is_pushed(
@@ -54,7 +56,7 @@ async def test_push_without_a_grant_says_what_to_use(world: BrokerWorld) -> None
 
 REFUSED: dict[str, tuple[Callable[[str], tuple[str, ...]], str]] = {
     "another branch": (lambda c: (f"{c}:refs/heads/other",), "Nothing allows a push to other"),
-    "default branch": (lambda c: (f"{c}:refs/heads/main",), "is the default branch"),
+    "default branch": (lambda c: (f"{c}:refs/heads/main",), "Nothing allows a push to main"),
     "deletion": (lambda c: (":refs/heads/old",), "Branches are not deleted"),
     "two branches": (lambda c: (f"{c}:refs/heads/work", f"{c}:refs/heads/w2"), "one branch at a"),
     "tag": (lambda c: (f"{c}:refs/tags/v1",), "Only branches are pushed"),
@@ -66,7 +68,7 @@ REFUSED: dict[str, tuple[Callable[[str], tuple[str, ...]], str]] = {
 async def test_push_beyond_the_grant_is_refused_in_words(world: BrokerWorld) -> None:
     world.server.commit("app", {"o": b"o"}, branch="old")
     clone = await world.clone()
-    commit = await world.commit(clone, size=2_000_000)
+    commit = await world.commit(clone, size=1_200_000)  # above the buffer of git
     world.grant("work", commit)
     before = world.server.refs("app")
     for name, (what, words) in REFUSED.items():
@@ -117,13 +119,15 @@ async def test_default_branch_is_pushed_where_that_is_allowed(world: BrokerWorld
     assert world.server.refs("app")["refs/heads/main"] == commit
 
 
-@pytest.mark.parametrize("capability", ["push-options", "push-options=", "push-cert=nonce"])
+@pytest.mark.parametrize(
+    "capability", ["push-options", "push-options=", "push-cert=nonce", "new-order"]
+)
 def test_options_of_a_push_are_not_passed_on(world: BrokerWorld, capability: str) -> None:
     grant = Grant(world.conversation, world.repository, "refs/heads/work", ZEROS, A)
     commands = (Command(ZEROS, A, "refs/heads/work"),)
-    assert not push_problem(listed(*commands), [grant], world.route, "refs/heads/main")
+    assert not push_problem(listed(*commands), [grant])
     with_option = CommandList(b"", commands, frozenset({"report-status", capability}))
-    problem = push_problem(with_option, [grant], world.route, "refs/heads/main")
+    problem = push_problem(with_option, [grant])
     assert "Options of a push are not passed on" in problem
 
 
@@ -148,16 +152,12 @@ async def test_option_in_the_configuration_of_a_clone_does_not_reach_the_server(
 def test_default_branch_in_other_letters_is_the_default_branch(
     world: BrokerWorld, ref: str
 ) -> None:
-    grant = Grant(world.conversation, world.repository, ref, ZEROS, A)
-    found = listed(Command(ZEROS, A, ref))
-    assert "default branch" in push_problem(found, [grant], world.route, "refs/heads/main")
+    refs = ServerRefs({"HEAD": A, "refs/heads/main": A}, {"HEAD": "refs/heads/main"})
+    assert "default branch" in server_problem(ref, world.route, refs)
 
 
 def pushing(world: BrokerWorld, length: int) -> bytes:
-    return (
-        f"POST {world.url}git-receive-pack HTTP/1.1\r\nHost: repositories.paca\r\n"
-        f"Content-Type: application/x-git-receive-pack-request\r\nContent-Length: {length}\r\n\r\n"
-    ).encode()
+    return world.post("git-receive-pack", f"Content-Length: {length}", b"")
 
 
 async def test_probe_of_a_push_needs_a_grant_and_carries_nothing(world: BrokerWorld) -> None:
@@ -195,7 +195,7 @@ async def test_body_of_a_push_ends_with_its_grant(world: BrokerWorld) -> None:
 
     found = GitRequest(world.conversation, world.repository, "git-receive-pack", False, ANY, ANY)
     commands = listed(Command(ZEROS, A, "refs/heads/work"))
-    passed = world.broker._while_granted(found, commands, pieces())
+    passed = world.broker.pushes._while_granted(found, commands, pieces())
     assert await anext(passed) == b"first"
     with pytest.raises(BrokenBody, match="grant has ended"):
         await anext(passed)
@@ -207,9 +207,9 @@ def listed(*commands: Command) -> CommandList:
 
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/master"])
 def test_first_branch_of_an_empty_repository_is_its_default(world: BrokerWorld, ref: str) -> None:
-    grant = Grant(world.conversation, world.repository, ref, ZEROS, A)
-    found = listed(Command(ZEROS, A, ref))
-    assert "default branch" in push_problem(found, [grant], world.route, "")
+    assert "default branch" in server_problem(ref, world.route, ServerRefs())
+    named = replace(world.route, default_branch="trunk")
+    assert "default branch" in server_problem(ref, named, ServerRefs())
 
 
 async def read(data: bytes) -> CommandList:

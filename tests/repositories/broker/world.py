@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
 from paca.common.network_policy import EgressPolicy
 from paca.repositories.broker.mirrors import Mirrors
+from paca.repositories.broker.requests import Refused
 from paca.repositories.broker.routes import Grant, Route
-from paca.repositories.broker.serving import Broker, Refused
+from paca.repositories.broker.serving import Broker
 from paca.sandbox.egress import request_head
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.gate import Gate
@@ -40,9 +40,11 @@ class BrokerWorld:
         self.mirrors = Mirrors(folder / "mirrors", max_bytes=1 << 30, max_age_seconds=1e6)
         self.broker = Broker(self._route, self._granted, self.mirrors)
         self.budget = EgressPolicy()
+        self.is_linked = True
 
     async def _route(self, conversation_id: UUID, repository_id: UUID) -> Route:
-        if (conversation_id, repository_id) != (self.conversation, self.repository):
+        wanted = conversation_id, repository_id
+        if wanted != (self.conversation, self.repository) or not self.is_linked:
             raise Refused("This repository is not one of yours.")
         self.asked.set()
         return self.route
@@ -58,6 +60,11 @@ class BrokerWorld:
 
     def with_mirror(self) -> None:
         self.route = replace(self.route, mirror="ab" * 16)
+
+    async def fill_mirror(self) -> None:
+        """Let the repository have a mirror, as the server is now."""
+        self.with_mirror()
+        await self.mirrors.fill(self.route)
 
     async def __aenter__(self) -> BrokerWorld:
         broker = broker_folder(self.folder / "gates")
@@ -127,10 +134,14 @@ class BrokerWorld:
             assert code == 0, output
         return (await self.git("rev-parse", "HEAD", cwd=clone))[1].strip()
 
+    async def connect(self, proxy: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to the gate."""
+        port = int((proxy or self.proxy).rpartition(":")[2])
+        return await asyncio.open_connection("127.0.0.1", port)
+
     async def ask(self, *parts: bytes, proxy: str = "") -> bytes:
         """All that a request of bytes gets."""
-        port = int((proxy or self.proxy).rpartition(":")[2])
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await self.connect(proxy)
         for part in parts:
             writer.write(part)
         try:
@@ -138,5 +149,13 @@ class BrokerWorld:
         finally:
             writer.close()
 
+    def get(self, path: str) -> bytes:
+        """A request of git by GET, for the repository."""
+        return f"GET {self.url}{path} HTTP/1.1\r\nHost: repositories.paca\r\n\r\n".encode()
 
-Change = Callable[[BrokerWorld], None]
+    def post(self, service: str, headers: str, body: bytes) -> bytes:
+        """A request of git by POST, for the repository."""
+        return (
+            f"POST {self.url}{service} HTTP/1.1\r\nHost: repositories.paca\r\n"
+            f"Content-Type: application/x-{service}-request\r\n{headers}\r\n\r\n"
+        ).encode() + body
