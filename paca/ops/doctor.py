@@ -14,6 +14,7 @@ from paca.ops import (
     database_state,
     network_check,
     proxy_check,
+    repositories_check,
     sandbox_factory,
     sandbox_limits,
     sandbox_machine,
@@ -163,12 +164,16 @@ def _model() -> CheckResult:
 
 
 def _sandboxes() -> list[CheckResult]:
-    """The sandbox of this host, and the network gate beside it if commands can run here."""
+    """The sandbox of this host, and what runs beside it if commands can run here."""
     sandbox = run_check("Sandbox", _sandbox)
-    # The gate is started below the data folder, which a look before the first start does not make.
+    # The gate and the broker are started below the data folder, which a look before the first start does not make.
     if sandbox.state != "ok" or not settings.PACA_DATA_DIR.exists():
         return [sandbox]
-    return [sandbox, run_check("Network", network_check.check_network_gate)]
+    return [
+        sandbox,
+        run_check("Network", network_check.check_network_gate),
+        run_check(repositories_check.PART, repositories_check.check_repositories),
+    ]
 
 
 def _sandbox() -> CheckResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
@@ -12,9 +13,25 @@ from paca.agents.models import Agent
 from paca.engine.tools.repositories import LinkedRepository
 from paca.repositories import selectors
 from paca.repositories.broker.routes import HOST, Route
+from paca.repositories.broker.running import BrokerClient
 from paca.repositories.credentials import header_for
 from paca.repositories.models import Repository
 from paca.repositories.models.addresses import is_below
+
+
+def mirrors_folder(gates: Path) -> Path:
+    """Where the mirrors of this machine are: in the data folder, as the network gates are."""
+    return gates.parents[2] / "mirrors"
+
+
+def broker_client(gates: Path) -> BrokerClient:
+    """The broker beside the network gates in this folder."""
+    return BrokerClient(
+        gates,
+        mirrors_folder(gates),
+        mirrors_mib=settings.GIT_MIRRORS_MIB,
+        mirrors_days=settings.GIT_MIRRORS_DAYS,
+    )
 
 
 def of_agent(agent_id: UUID, project_id: UUID) -> list[Repository]:

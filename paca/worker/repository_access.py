@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from uuid import UUID
 
-from django.conf import settings
-
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
 from paca.conversations.models import Conversation
@@ -17,7 +15,7 @@ from paca.engine.tools.repositories import LinkedRepository, RemoteState, Reposi
 from paca.engine.workspace import SandboxUnavailable
 from paca.repositories import routing, selectors
 from paca.repositories.broker.routes import Grant, Route
-from paca.repositories.broker.running import BrokerClient, RefsUnknown
+from paca.repositories.broker.running import RefsUnknown
 from paca.repositories.models import Repository
 from paca.sandbox.egress.gates import Gates
 from paca.worker import pull_request_access
@@ -33,12 +31,7 @@ class RepositoryBroker:
     """The broker as one worker uses it: its process runs, and has answers, while conversations have repositories."""
 
     def __init__(self, gates: Gates, database: Database) -> None:
-        self.client = BrokerClient(
-            gates.root,
-            gates.root.parents[2] / "mirrors",
-            mirrors_mib=settings.GIT_MIRRORS_MIB,
-            mirrors_days=settings.GIT_MIRRORS_DAYS,
-        )
+        self.client = routing.broker_client(gates.root)
         self._gates, self._database = gates, database
         self._wanted = asyncio.Event()
 

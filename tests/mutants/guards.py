@@ -60,6 +60,7 @@ SKILL_LOOKS = "tests/repositories/skill_sources/test_looking.py"
 SKILL_TAKING = "tests/repositories/skill_sources/test_taking.py"
 BROKER_FETCHES = "tests/repositories/broker/test_fetches.py"
 BROKER_PUSHES = "tests/repositories/broker/test_pushes.py"
+BROKER_ATTACKS = "tests/repositories/broker/test_push_attacks.py"
 BROKER_CONTROL = "tests/repositories/broker/test_control.py"
 MIRRORS = "tests/repositories/broker/test_mirrors.py"
 REPOSITORY_TOOLS = "tests/repositories/test_repository_tools.py"
@@ -2342,6 +2343,79 @@ MUTANTS = (
         "broker-one-ref-in-a-push",
         never,
         (f"{BROKER_PUSHES}::test_push_beyond_the_grant_is_refused_in_words",),
+    ),
+    Mutant(
+        "broker-bounded-list-of-refs",
+        never,
+        (f"{BROKER_ATTACKS}::test_list_of_refs_is_bounded",),
+    ),
+    Mutant(
+        "broker-no-symbolic-ref",
+        never,
+        (f"{BROKER_ATTACKS}::test_push_by_another_name_of_a_branch_is_refused",),
+    ),
+    Mutant(
+        "broker-maybe-symbolic-ref",
+        never,
+        (
+            f"{BROKER_ATTACKS}::test_branch_at_the_default_commit_may_be_its_other_name_where_the_server_does_not_tell",
+        ),
+    ),
+    Mutant(
+        "broker-no-branch-in-other-letters",
+        never,
+        (f"{BROKER_ATTACKS}::test_name_in_other_letters_is_refused",),
+    ),
+    Mutant(
+        "broker-bounded-push-to-a-branch",
+        never,
+        (f"{BROKER_ATTACKS}::test_proof_that_fails_passes_nothing_on",),
+    ),
+    Mutant(
+        "broker-push-drops-no-commit",
+        never,
+        (f"{BROKER_ATTACKS}::test_commits_of_others_are_not_dropped_by_an_approved_push",),
+    ),
+    Mutant(
+        "broker-bounded-history",
+        never,
+        (f"{BROKER_ATTACKS}::test_history_without_a_mirror_is_bounded",),
+    ),
+    Mutant(
+        "broker-mirror-needs-the-right-to-read",
+        never,
+        (
+            f"{BROKER_FETCHES}::test_objects_of_a_mirror_are_told_for_a_minute_after_the_server_has_agreed",
+        ),
+    ),
+    Mutant(
+        "broker-mirror-is-read-with-a-fresh-right",
+        never,
+        (
+            f"{BROKER_FETCHES}::test_objects_of_a_mirror_are_told_for_a_minute_after_the_server_has_agreed",
+        ),
+    ),
+    Mutant(
+        "broker-transfer-ends-with-its-right",
+        never,
+        (
+            f"{BROKER_FETCHES}::test_running_transfer_is_cut_when_the_repository_is_unlinked_or_moved",
+        ),
+    ),
+    Mutant(
+        "git-output-is-bounded",
+        never,
+        (f"{MIRRORS}::test_what_git_prints_is_bounded",),
+    ),
+    Mutant(
+        "mirrors-stop-at-their-limit",
+        never,
+        (f"{MIRRORS}::test_unused_mirrors_make_room_for_a_fetch",),
+    ),
+    Mutant(
+        "push-never-by-another-name",
+        never,
+        (f"{REPOSITORY_TOOLS}::test_branch_that_is_another_name_of_one_is_not_pushed_to",),
     ),
     Mutant(
         "broker-no-branch-is-deleted",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from pydantic import ValidationError
 from paca.agents.models import Agent
 from paca.agents.toolbox import make_toolbox
 from paca.conversations import services
+from paca.conversations.models import Conversation
 from paca.engine.approvals.policy import finding_of
 from paca.engine.tools import repositories, repository_commands
 from paca.engine.tools.base import ParsedCall, ToolContext
@@ -26,8 +29,9 @@ from paca.engine.tools.repositories import (
 )
 from paca.engine.workspace import Command, CommandOutcome
 from paca.repositories import routing
+from paca.repositories.broker.routes import Grant
 from paca.repositories.models import AgentRepositories
-from paca.worker.repository_access import NOT_YOURS, find_repository
+from paca.worker.repository_access import NOT_YOURS, RunRepositoryAccess, find_repository
 from tests.support.repositories import TOKEN, make_connection, make_repository
 from tests.support.world import make_world
 
@@ -38,8 +42,10 @@ SHOP = LinkedRepository("id", "shop", "https://g.example/shop.git", "http://insi
 class Access:
     """A server with one repository. ``commits``: what its branch is at, one for each question."""
 
-    def __init__(self, *commits: str, allow: bool = False, default: str = "main") -> None:
-        self.commits, self.default = list(commits), default
+    def __init__(
+        self, *commits: str, allow: bool = False, default: str = "main", other_name_of: str = ""
+    ) -> None:
+        self.commits, self.default, self.other_name_of = list(commits), default, other_name_of
         self.allowed: list[tuple[str, str, str]] = []
         self.shop = LinkedRepository(
             **{**{f: getattr(SHOP, f) for f in SHOP.__slots__}, "allow_default_branch": allow}
@@ -54,7 +60,7 @@ class Access:
         return self.shop
 
     async def remote_state(self, repository: LinkedRepository, branch: str) -> RemoteState:
-        return RemoteState(self.commits.pop(0), self.default)
+        return RemoteState(self.commits.pop(0), self.default, self.other_name_of)
 
     @asynccontextmanager
     async def allow_push(
@@ -135,6 +141,42 @@ async def test_default_branch_is_pushed_to_where_that_is_allowed():
         PushBranch(Access(B, A, allow=True)), Workspace(0, 0), **{**PUSH, "branch": "main"}
     )
     assert not output.failed
+
+
+@pytest.mark.anyio
+async def test_branch_that_is_another_name_of_one_is_not_pushed_to():
+    access = Access(A, other_name_of="main")
+    output = await act(PushBranch(access), Workspace(), **PUSH)
+    assert output.failed
+    assert "totals of shop is only another name of main" in output.output
+    assert access.allowed == []
+
+
+class Client:
+    """A broker that does not answer if it ``is_gone``."""
+
+    def __init__(self, *, is_gone: bool) -> None:
+        self.is_gone = is_gone
+
+    @asynccontextmanager
+    async def grant(self, grant: Grant) -> AsyncIterator[None]:
+        if self.is_gone:
+            raise ConnectionResetError
+        yield
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("is_gone", "error"), [(True, RepositoryRefused), (False, OSError)])
+async def test_error_of_the_push_itself_is_not_said_to_be_one_of_the_broker(
+    is_gone: bool, error: type[Exception]
+):
+    conversation = Conversation(pk=uuid.uuid4(), agent_id=uuid.uuid4(), project_id=uuid.uuid4())
+    broker = SimpleNamespace(client=Client(is_gone=is_gone))
+    access = RunRepositoryAccess(conversation, broker, None)  # type: ignore[arg-type]
+    shop = replace(SHOP, id=str(uuid.uuid4()))
+    with pytest.raises(error):
+        async with access.allow_push(shop, "totals", old=B, new=A):
+            raise OSError("the disk of the sandbox is full")
 
 
 @pytest.mark.anyio

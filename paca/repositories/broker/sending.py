@@ -27,7 +27,6 @@ class Client:
         self._writer.write(data)
         patience = GRACE_SECONDS + self._sent / MIN_BYTES_PER_SECOND - self._waited
         began_at = time.monotonic()
-        # guard: broker-slow-client-is-cut
         async with asyncio.timeout(max(patience, 0)):
             await self._writer.drain()
         self._waited += time.monotonic() - began_at

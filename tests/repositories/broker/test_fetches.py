@@ -127,8 +127,9 @@ async def test_long_read_of_a_mirror_is_cut_when_the_server_refuses(
     writer.close()
 
 
-async def test_running_transfer_is_cut_when_the_repository_is_unlinked(
-    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", ["unlinked", "moved"])
+async def test_running_transfer_is_cut_when_the_repository_is_unlinked_or_moved(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -145,7 +146,10 @@ async def test_running_transfer_is_cut_when_the_repository_is_unlinked(
     reader, writer = await world.connect()
     writer.write(world.get("info/refs?service=git-upload-pack"))
     await reader.readuntil(b"begin")
-    world.is_linked = False
+    if what == "unlinked":
+        world.is_linked = False
+    else:
+        world.route = replace(world.route, url=f"http://{server}/b.git")
     assert not (await reader.read(-1)).endswith(b"0\r\n\r\n")
     writer.close()
     endless.close()

@@ -6,15 +6,16 @@ import asyncio
 import fcntl
 import os
 import time
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
 
-from paca.repositories.broker import host_git
+from paca.repositories.broker import host_git, mirrors
 from paca.repositories.broker.host_git import GitFailed
-from paca.repositories.broker.mirrors import MAX_OWN_READERS, Mirrors
+from paca.repositories.broker.mirrors import MAX_OWN_READERS, Mirrors, NoPlace
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.git_server import HEADER, TOKEN, git
 
@@ -65,7 +66,7 @@ async def test_fill_that_fails_leaves_nothing(world: BrokerWorld) -> None:
 
 
 async def test_large_repository_has_no_mirror(world: BrokerWorld) -> None:
-    small = Mirrors(world.mirrors.root, max_bytes=150_000, max_age_seconds=1e6)
+    small = Mirrors(world.mirrors.root, max_bytes=15_000, max_age_seconds=1e6)
     with pytest.raises(GitFailed, match="larger than all mirrors may be"):
         await small.fill(world.route)
     assert not small.is_ready(world.route)
@@ -77,6 +78,41 @@ async def test_one_file_beyond_the_limit_ends_git(world: BrokerWorld) -> None:
     with pytest.raises(GitFailed):
         await small.fill(world.route)
     assert [path.suffix for path in world.mirrors.root.iterdir()] == [".lock"]
+
+
+async def test_fetch_is_ended_when_it_passes_the_limit(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_git, "LOOK_SECONDS", 0.0)
+    small = Mirrors(world.mirrors.root, max_bytes=10, max_age_seconds=1e6)
+    with pytest.raises(GitFailed, match="more than GIT_MIRRORS_MIB"):
+        await small.fill(world.route)
+    assert not small.path(world.route.mirror).with_suffix(".new").exists()
+
+
+async def test_unused_mirrors_make_room_for_a_fetch(world: BrokerWorld) -> None:
+    path = await world.mirrors.fill(world.route)
+    small = Mirrors(world.mirrors.root, max_bytes=10, max_age_seconds=1e6)
+    async with small.in_use(world.route):
+        with pytest.raises(GitFailed, match="more than GIT_MIRRORS_MIB"):
+            await small.require_space()
+    await small.require_space()
+    assert not path.exists()
+
+
+async def test_update_that_fails_leaves_no_half_pack(world: BrokerWorld) -> None:
+    path = await world.mirrors.fill(world.route)
+    half = path / "objects" / "pack" / "tmp_pack_1"
+    half.write_bytes(b"half")
+    with pytest.raises(GitFailed):
+        await world.mirrors.update(replace(world.route, header="Basic bm8="))
+    assert not half.exists()
+
+
+async def test_what_git_prints_is_bounded(world: BrokerWorld) -> None:
+    with pytest.raises(GitFailed, match="more than is taken"):
+        await world.mirrors.git.run("--version", seconds=60, most_output=5)
+    assert (await world.mirrors.git.run("--version", seconds=60)).startswith("git version")
 
 
 async def test_unused_mirror_is_removed(world: BrokerWorld) -> None:
@@ -147,4 +183,17 @@ async def test_conversation_has_few_readers_at_once(world: BrokerWorld) -> None:
     leave.set()
     await asyncio.gather(*tasks)
     assert entered.count(one) == 2 * MAX_OWN_READERS
+    assert world.mirrors.usage(world.route).readers == 0
+
+
+async def test_reader_without_a_place_is_told_so(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "PLACE_SECONDS", 0.0)
+    one = uuid4()
+    async with AsyncExitStack() as places:
+        for _ in range(MAX_OWN_READERS):
+            await places.enter_async_context(world.mirrors.reading(world.route, one))
+        with pytest.raises(NoPlace):
+            await places.enter_async_context(world.mirrors.reading(world.route, one))
     assert world.mirrors.usage(world.route).readers == 0

@@ -11,6 +11,7 @@ from paca.repositories.broker import ancestry, pkt_line, server_refs
 from paca.repositories.broker.host_git import GitFailed
 from paca.repositories.broker.push_rules import server_problem
 from paca.repositories.broker.server_refs import ServerRefs
+from paca.repositories.broker.upstream import ServerProblem
 from tests.repositories.broker.world import ZEROS, BrokerWorld
 from tests.support.git_server import git
 
@@ -192,3 +193,9 @@ async def test_refs_of_a_server_with_an_old_protocol_are_listed_by_git(world: Br
     refs = {"HEAD": commit, "refs/heads/a": commit, "refs/heads/main": commit}
     assert new == ServerRefs(refs, {"HEAD": "refs/heads/main", "refs/heads/a": "refs/heads/main"})
     assert old == ServerRefs(refs, {"HEAD": "refs/heads/main"}, tells_symbolic=False)
+
+
+async def test_list_of_refs_is_bounded(world: BrokerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_refs, "MAX_ANSWER_BYTES", 10)
+    with pytest.raises(ServerProblem, match="too many branches"):
+        await server_refs.ask(world.route, world.mirrors.git, server_refs.BRANCHES)
