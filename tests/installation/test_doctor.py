@@ -43,6 +43,7 @@ def test_doctor_prints_one_json_object_with_every_part(stopped_installation: Ins
         "bus",
         "sandbox",
         "network",
+        "repositories",
         "isolation",
         "server",
         "connections",
