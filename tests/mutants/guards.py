@@ -2403,11 +2403,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "git-output-is-bounded",
-        never,
-        (f"{MIRRORS}::test_what_git_prints_is_bounded",),
-    ),
-    Mutant(
         "mirrors-stop-at-their-limit",
         never,
         (f"{MIRRORS}::test_unused_mirrors_make_room_for_a_fetch",),
@@ -2489,7 +2484,7 @@ MUTANTS = (
     Mutant(
         "git-output-is-bounded",
         never,
-        (f"{SKILL_LOOKS}::test_repository_that_is_too_large_or_has_too_many_files_is_refused",),
+        (f"{MIRRORS}::test_what_git_prints_is_bounded",),
     ),
     Mutant(
         "skill-sources-over-tls",

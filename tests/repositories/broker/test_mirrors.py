@@ -110,8 +110,8 @@ async def test_update_that_fails_leaves_no_half_pack(world: BrokerWorld) -> None
 
 
 async def test_what_git_prints_is_bounded(world: BrokerWorld) -> None:
-    with pytest.raises(GitFailed, match="more than is taken"):
-        await world.mirrors.git.run("--version", seconds=60, most_output=5)
+    with pytest.raises(GitFailed, match="more than was wanted"):
+        await world.mirrors.git.run("--version", seconds=60, max_output=5)
     assert (await world.mirrors.git.run("--version", seconds=60)).startswith("git version")
 
 
