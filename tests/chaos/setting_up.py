@@ -82,7 +82,7 @@ def _judge(
     found = []
     if observed.status != oracle.ANSWERED:
         found.append(Breach("end", f"it ended as {observed.status}"))
-    if observed.outputs != [f"{mark}\n{mark}\n"]:
+    if not "".join(observed.outputs).startswith(f"{mark}\n{mark}\n"):
         found.append(Breach("setup", f"the sandbox has {observed.outputs}"))
     after = _ready(group)
     done = int(mark[1:]) + 1  # each case has commands of its own
