@@ -93,7 +93,7 @@ MAY_CROSS = {
     "paca/agents/mcp_sign_in.py": "a page waits for the sign-in service of an MCP server",
     "paca/engine/llm/anthropic/sdk_headers.py": "the import of the SDK takes seconds",
     "paca/engine/llm/litellm/library.py": "the import of the library takes seconds",
-    "paca/conversations/services/files.py": "a download reads its parts from the database",
+    "paca/conversations/services/file_downloads.py": "a download reads its parts from the database",
     "paca/worker/file_streams.py": "compresses the files of an archive",
     "paca/common/api/downloads.py": "reads the file of a download",
     "paca/ops/management/commands/agent_chat.py": "the terminal client has an event loop of its own",

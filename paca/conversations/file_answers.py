@@ -37,6 +37,9 @@ class FolderSerializer(serializers.Serializer[Any]):
         help_text="How many entries there are; ask for more with offset."
     )
     cut = serializers.BooleanField(help_text="There are more entries than were counted.")
+    modified = serializers.FloatField(
+        help_text="When a name last came or went, in seconds since 1970: pages with another value show another list."
+    )
 
 
 class FilePreviewSerializer(serializers.Serializer[Any]):
@@ -115,19 +118,22 @@ def folder(found: dict[str, Any]) -> dict[str, Any]:
         "entries": [_entry(each) for each in entries],
         "total": _count(found.get("total")),
         "cut": bool(found.get("cut")),
+        "modified": _number(found.get("modified", 0)),  # a worker of an older version does not tell
     }
 
 
 def _entry(value: Any) -> dict[str, Any]:
-    match value:
-        case [str(name), str(kind), int(size), int() | float() as modified] if kind in KINDS:
-            return {
-                "name": name[:MAX_NAME],
-                "kind": kind,
-                "size": _count(size),
-                "modified": float(modified),
-            }
-    raise FilesUnavailable(MISFIT)
+    if not isinstance(value, list) or len(value) != 4:
+        raise FilesUnavailable(MISFIT)
+    name, kind, size, modified = value
+    if not isinstance(name, str) or kind not in KINDS:
+        raise FilesUnavailable(MISFIT)
+    return {
+        "name": name[:MAX_NAME],
+        "kind": kind,
+        "size": _count(size),
+        "modified": _number(modified),
+    }
 
 
 def preview(found: dict[str, Any]) -> dict[str, Any]:
@@ -219,6 +225,6 @@ def _count_or_none(value: Any) -> int | None:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > HIGHEST_SIZE:
+    if type(value) not in (int, float) or not abs(value) <= HIGHEST_SIZE:  # NaN is no number
         raise FilesUnavailable(MISFIT)
     return float(value)

@@ -13,6 +13,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from paca import events
+from paca.bus import get_bus
+from paca.bus.base import Signal
 from paca.common.errors import NotFound
 from paca.conversations import sandbox_lifecycle, sandbox_queries, store
 from paca.conversations.models import (
@@ -21,10 +23,12 @@ from paca.conversations.models import (
     FileRequestPart,
     FileRequestState,
     SandboxState,
+    Worker,
 )
 
 MAX_UNREAD_PARTS = 16
 STREAM_SECONDS = 1800.0
+ENDED = "The worker that sent this has ended. Try again."
 OPEN = (FileRequestState.TAKEN, FileRequestState.STREAMING)
 
 
@@ -87,6 +91,30 @@ def fail(request_id: UUID, code: str, detail: str) -> None:
     """Store the error that ends a request."""
     rows = FileRequest.objects.filter(pk=request_id, state__in=OPEN)
     rows.update(state=FileRequestState.FAILED, error_code=code, error_detail=detail)
+
+
+def hand_back(request_id: UUID) -> None:
+    """Leave a request to another worker. One of which the reader has a part already ends with an error: nobody sends the rest.
+
+    To carry a request out twice changes nothing: an upload finds its own file.
+    """
+    mine = FileRequest.objects.filter(pk=request_id)
+    # guard: worker-that-ends-hands-its-file-requests-back
+    if mine.filter(state=FileRequestState.TAKEN).update(state=FileRequestState.WAITING, worker=""):
+        for conversation_id in mine.values_list("conversation_id", flat=True):
+            get_bus().signal(conversation_id, Signal.FILES)
+    else:
+        fail(request_id, "files_unavailable", ENDED)
+
+
+def hand_back_of_dead_workers() -> int:
+    """Leave the requests of workers that are not registered any more to another one; gives their number."""
+    taken = FileRequest.objects.filter(state__in=OPEN).exclude(worker="")
+    lost = taken.exclude(worker__in=Worker.objects.values("id")).values_list("pk", flat=True)
+    found = list(lost)
+    for request_id in found:
+        hand_back(request_id)
+    return len(found)
 
 
 @transaction.atomic

@@ -61,7 +61,7 @@ class FileServer:
         self._swept_at = 0.0
 
     async def serve(self, draining: asyncio.Event) -> None:
-        """Answer until the worker drains. Without requests a look is one query a second; a hint makes it come at once."""
+        """Answer until the worker drains; another one takes what is not answered then. Without requests a look is one query a second; a hint makes it come at once."""
         async with get_bus().listen((ConversationSignal, HintsLost), self._on_hint):
             try:
                 while not draining.is_set():
@@ -88,6 +88,7 @@ class FileServer:
         if time.monotonic() - self._swept_at > SWEEP_SECONDS:
             self._swept_at = time.monotonic()
             await self._database.call(file_requests.delete_expired)
+        await self._database.call(file_requests.hand_back_of_dead_workers)
         for ops, free in self._free.items():
             if not free:
                 continue
@@ -120,6 +121,10 @@ class FileServer:
         try:
             async with asyncio.timeout(LONG_SECONDS if request.op in LONG else SHORT_SECONDS):
                 await self._answer(request, place)
+        except asyncio.CancelledError:
+            with tolerated("return of a request for files"):
+                await self._database.call(file_requests.hand_back, request.pk)
+            raise
         except TimeoutError:
             await self._fail(request, "files_unavailable", BUSY)
         except Superseded:

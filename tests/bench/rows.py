@@ -31,7 +31,8 @@ ROWS = {
     "tasks-search": Row("project_reads.search_words", "postgresql"),
     "tasks-timeline": Row("project_reads.timeline", "postgresql"),
     # The files of a sandbox, from the API to the sandbox and back.
-    **_on_each_database("file-panel", "file_panel.ten_thousand"),
+    **_on_each_database("file-panel", "file_panel.first_page"),
+    "file-panel-whole": Row("file_panel.whole"),
     # These use no database.
     "prompt-cache": Row("context_cost.twenty_turns"),
     "trimming": Row("context_cost.batched_trimming"),

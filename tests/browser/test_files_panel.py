@@ -1,6 +1,7 @@
 """The files beside a conversation: tree, preview, changes, diff, upload, keyboard, phone and dark mode."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -9,6 +10,7 @@ from tests.browser import actions
 from tests.browser.conftest import Product
 from tests.browser.test_accessibility import violations
 from tests.browser.test_todo import STILL
+from tests.support import runners
 
 ANSWER_MS = 30_000  # a sandbox may have to start first
 
@@ -103,3 +105,46 @@ def test_failed_upload_keeps_its_file_and_the_message(page: Page, watched) -> No
     chips.get_by_role("button", name="Remove large.bin").click()
     expect(chips).not_to_be_visible()
     watched.leave_out(413)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_folder_of_ten_thousand_files_is_scrolled_searched_and_reached_to_its_end(
+    open_browser: Callable[..., BrowserContext], product: Product, theme: str
+) -> None:
+    page = open_browser(color_scheme=theme).new_page()
+    conversation = actions.start(page, actions.SMALL_PROGRAM).rstrip("/").rpartition("/")[2]
+    actions.wait_until(page, "finished")
+    many = runners.workspace_file(product.installation.data, UUID(conversation), "many")
+    many.mkdir()
+    for number in range(10_000):
+        (many / f"f{number:05}.txt").touch()
+
+    open_files(page, "Files")
+    panel = page.get_by_role("complementary", name="Files")
+    tree = panel.get_by_role("tree")
+    row = tree.get_by_role("treeitem")
+    row.filter(has_text="many").click(timeout=ANSWER_MS)
+    expect(row.filter(has_text="f00000.txt")).to_be_visible(timeout=ANSWER_MS)
+    page.screenshot(path=product.pictures / f"files-many-{theme}.png")
+    assert row.count() < 100
+
+    tree.evaluate("tree => (tree.scrollTop = tree.scrollHeight / 2)")
+    expect(row.filter(has_text="f05000.txt")).to_be_attached(timeout=ANSWER_MS)
+    page.screenshot(path=product.pictures / f"files-many-middle-{theme}.png")
+    tree.focus()
+    page.keyboard.type("f0777")
+    active = tree.locator(".tree-row.is-active")
+    expect(active).to_contain_text("f07770.txt", timeout=ANSWER_MS)
+    panel.get_by_role("button", name="Refresh").click()
+    tree.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    expect(active).to_contain_text("f00000.txt", timeout=ANSWER_MS)
+    page.keyboard.press("ArrowLeft")
+    expect(active).to_contain_text("many")
+    assert violations(page) == []
+
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function(STILL)
+    actions.has_no_sideways_scroll(page)
+    page.screenshot(path=product.pictures / f"files-many-phone-{theme}.png")

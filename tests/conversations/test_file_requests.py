@@ -1,12 +1,21 @@
 """Requests for files as rows: how many there may be, who answers them, how long they wait, and what is left of them."""
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
+from paca.common import database_threads
 from paca.common.errors import NotFound
 from paca.conversations import deletion, file_requests, store
-from paca.conversations.models import FileRequest, FileRequestPart, Sandbox, SandboxState
-from paca.conversations.services import files
+from paca.conversations.models import (
+    FileRequest,
+    FileRequestPart,
+    FileRequestState,
+    Sandbox,
+    SandboxState,
+    Worker,
+)
+from paca.conversations.services import file_downloads, file_uploads, files
 from paca.events import ConversationForked
 from tests.conversations.chat import Chat
 from tests.support.fake_clock import FakeClock
@@ -37,7 +46,7 @@ def test_requests_of_a_conversation_are_bounded(conversation):
 def test_upload_beyond_the_limit_leaves_no_row(conversation, settings):
     settings.WORKSPACE_UPLOAD_MIB = 1
     with pytest.raises(files.WorkspaceFileTooLarge):
-        files.begin(conversation, "upload", {"name": "a"}, data=[b"x" * (1 << 20), b"x"])
+        file_uploads.begin(conversation, {"name": "a"}, [b"x" * (1 << 20), b"x"])
     assert not FileRequest.objects.exists()
 
 
@@ -81,6 +90,79 @@ def test_request_that_no_worker_takes_ends_with_the_next_step(conversation, monk
     assert not FileRequest.objects.exists()
 
 
+def test_requests_that_wait_leave_threads_for_pages(conversation, monkeypatch):
+    answers = []
+
+    def sleep(_):
+        try:
+            files.ask(conversation, "list", path=".")
+        except files.FilesBusy:
+            answers.append("busy")
+        for taken in file_requests.take("w", ops=("list",), at_most=1):
+            file_requests.answer(taken.pk, {"path": "."})
+
+    monkeypatch.setattr(files.time, "sleep", sleep)
+    monkeypatch.setattr(files, "MAX_OPEN_OF_CONVERSATION", 1000)
+    assert files.ask(conversation, "list", path=".") == {"path": "."}
+    assert "busy" in answers
+    assert files.MAX_WAITING_HERE < database_threads.PAGES
+
+
+def test_upload_reaches_no_worker_before_it_is_whole_and_holds_no_transaction(conversation):
+    seen = []
+
+    def data():
+        for _ in range(3):
+            seen.append(file_requests.take("w", ops=("upload",), at_most=1))
+            seen.append(len(connection.savepoint_ids))
+            yield b"x" * file_uploads.PART_BYTES
+
+    outside = len(connection.savepoint_ids)
+    asked = file_uploads.begin(conversation, {"name": "a"}, data())
+    assert seen == [[], outside] * 3
+    assert asked.arguments["size"] == 3 * file_uploads.PART_BYTES
+    assert file_requests.take("w", ops=("upload",), at_most=1) == [asked]
+
+
+def test_upload_whose_conversation_is_deleted_meanwhile_says_so(chat, conversation):
+    def data():
+        yield b"1"
+        deletion.delete(conversation, by=chat.world.owner)
+
+    with pytest.raises(NotFound):
+        file_uploads.begin(conversation, {"name": "a"}, data())
+    assert not FileRequest.objects.exists()
+
+
+def test_worker_that_ends_leaves_its_requests_to_another_one(conversation):
+    asked = files.begin(conversation, "list", {"path": "."})
+    file_requests.take("one", ops=("list",), at_most=1)
+    file_requests.hand_back(asked.pk)
+    assert file_requests.take("two", ops=("list",), at_most=1) == [asked]
+
+
+def test_worker_that_ends_in_a_download_ends_it_with_the_next_step(conversation):
+    asked = files.begin(conversation, "download", {"path": "a"})
+    file_requests.take("one", ops=("download",), at_most=1)
+    file_requests.answer(asked.pk, {"size": 2}, more=True)
+    file_requests.hand_back(asked.pk)
+    with pytest.raises(files.FilesUnavailable, match="Try again"):
+        file_downloads.take_part(asked.pk, 0)
+
+
+def test_requests_of_a_dead_worker_go_to_another_one(conversation):
+    now = timezone.now()
+    facts = {"host": "h", "pid": 1, "heartbeat_at": now}
+    Worker.objects.create(id="alive", **facts)
+    lost, kept = (files.begin(conversation, "list", {"path": "."}) for _ in range(2))
+    file_requests.take("dead", ops=("list",), at_most=1)
+    file_requests.take("alive", ops=("list",), at_most=1)
+    assert file_requests.hand_back_of_dead_workers() == 1
+    assert file_requests.take("alive", ops=("list",), at_most=4) == [lost]
+    kept.refresh_from_db()
+    assert kept.state == FileRequestState.TAKEN
+
+
 def test_worker_that_dies_ends_the_request_at_its_limit(conversation, monkeypatch):
     clock = FakeClock()
 
@@ -97,12 +179,12 @@ def test_worker_that_dies_ends_the_request_at_its_limit(conversation, monkeypatc
 def test_parts_of_a_download_come_in_order_and_go_with_the_reading(conversation):
     asked = files.begin(conversation, "download", {"path": "a"})
     file_requests.take("w", ops=("download",), at_most=1)
-    assert files.take_part(asked.pk, 0) == (None, False)
+    assert file_downloads.take_part(asked.pk, 0) == (None, False)
     assert file_requests.answer(asked.pk, {"size": 2}, more=True)
     assert file_requests.add_part(asked.pk, 0, b"a")
     assert file_requests.add_part(asked.pk, 1, b"b")
     file_requests.finish(asked.pk)
-    assert files.read_small(asked, 2) == b"ab"
+    assert file_downloads.read_small(asked, 2) == b"ab"
     assert not FileRequestPart.objects.exists()
     assert file_requests.unread_parts(asked.pk) is None
     assert not file_requests.add_part(asked.pk, 2, b"c")
@@ -133,11 +215,11 @@ def test_fork_whose_files_are_not_copied_yet_takes_no_upload(chat):
     event = ConversationForked(conversation_id=str(fork.pk), seq=1, files="later")
     store.append(fork.pk, event)
     with pytest.raises(files.NoWorkspace, match="Send it a message first"):
-        files.begin(fork, "upload", {"name": "a"})
+        file_uploads.begin(fork, {"name": "a"}, [])
 
 
 def test_deleted_conversation_keeps_no_request(chat, conversation):
-    files.begin(conversation, "upload", {"name": "a"}, data=[b"1"])
+    file_uploads.begin(conversation, {"name": "a"}, [b"1"])
     deletion.delete(conversation, by=chat.world.owner)
     assert not FileRequest.objects.exists()
 

@@ -166,6 +166,11 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "answers-without-secrets-stay",
+        always,
+        ("tests/worker/test_file_masking.py::test_preview_list_and_changes_show_no_secret",),
+    ),
+    Mutant(
         "log-holds-no-secret",
         value("entries"),
         (f"{EVENT_MASKING}::test_events_of_a_run_are_masked_before_they_are_stored",),
@@ -2230,6 +2235,16 @@ MUTANTS = (
         "a-file-request-ends-at-its-limit",
         never,
         (f"{FILE_REQUESTS}::test_request_that_no_worker_takes_ends_with_the_next_step",),
+    ),
+    Mutant(
+        "waiting-for-files-leaves-threads-for-pages",
+        never,
+        (f"{FILE_REQUESTS}::test_requests_that_wait_leave_threads_for_pages",),
+    ),
+    Mutant(
+        "worker-that-ends-hands-its-file-requests-back",
+        never,
+        (f"{FILE_REQUESTS}::test_worker_that_ends_leaves_its_requests_to_another_one",),
     ),
     Mutant(
         "one-worker-answers-a-file-request",

@@ -24,7 +24,7 @@ from paca.common.api.throttling import RequestsPerMinute
 from paca.common.errors import Invalid
 from paca.conversations import file_answers, selectors
 from paca.conversations.models import Conversation, FileRequest
-from paca.conversations.services import files
+from paca.conversations.services import file_downloads, file_uploads, files
 from paca.projects.api.base import ProjectView
 from paca.sandbox.files.names import safe_part
 
@@ -52,12 +52,15 @@ class PathQuery(QuerySerializer):
 
 
 class FolderQuery(QuerySerializer):
-    """A folder of the workspace, and the number of entries to skip."""
+    """A folder of the workspace, the number of entries to skip, and how many to answer with."""
 
     path = serializers.CharField(
         max_length=MAX_PATH, trim_whitespace=False, default=".", help_text="By default all of it."
     )
     offset = serializers.IntegerField(min_value=0, max_value=1_000_000, default=0)
+    limit = serializers.IntegerField(
+        min_value=1, max_value=file_answers.MAX_ENTRIES, default=file_answers.MAX_ENTRIES
+    )
 
 
 class ArchiveQuery(QuerySerializer):
@@ -131,7 +134,7 @@ class Files(FilesView):
         parameters=[FolderQuery], responses=file_answers.FolderSerializer, tags=["conversations"]
     )
     def get(self, request: Request, conversation_id: UUID) -> Response:
-        """List one folder of the workspace: folders first, at most 10,000 entries from `offset` on.
+        """List one folder of the workspace: folders first, at most `limit` entries from `offset` on.
 
         A sandbox that is paused or has ended is started for it.
         """
@@ -156,7 +159,7 @@ class Files(FilesView):
         body = request.data if isinstance(request.data, FileBody) else None
         data = () if body is None else body.chunks()
         return Response(
-            files.upload(self.conversation, data=data, by=self.member, **query), status=201
+            file_uploads.upload(self.conversation, data=data, by=self.member, **query), status=201
         )
 
 
@@ -183,7 +186,7 @@ class FileContent(FilesView):
     def get(self, request: Request, conversation_id: UUID) -> HttpResponseBase:
         """Download one file of up to 512 MiB. It has no type that a browser would show as a page."""
         query = PathQuery.read_query(request)
-        asked, head = _begin(self.conversation, "download", query)
+        asked, head = file_downloads.begin(self.conversation, "download", query)
         size = head.get("size")
         name = safe_part(query["path"].rstrip("/").rpartition("/")[2])
         # guard: downloads-have-no-active-type
@@ -207,7 +210,7 @@ class FileArchive(FilesView):
         Links are left out, and folders that programs fill, such as `node_modules` and `.git`. The zip tells what is not in it.
         """
         query = ArchiveQuery.read_query(request)
-        asked, _ = _begin(self.conversation, "archive", query)
+        asked, _ = file_downloads.begin(self.conversation, "archive", query)
         folder = query["path"].rstrip("/").rpartition("/")[2]
         name = "files" if folder in ("", ".", "..") else safe_part(folder)
         return _download(asked, name=f"{name}.zip", media="application/zip", size=None)
@@ -245,18 +248,6 @@ def _start_of(conversation: Conversation) -> dict[str, Any]:
     return {"commits": files.cloned_commits(owner), "since": files.copied_at(owner)}
 
 
-def _begin(
-    conversation: Conversation, op: str, query: dict[str, Any]
-) -> tuple[FileRequest, dict[str, Any]]:
-    """The request of a download, and its first answer. Raises what ``files.ask`` raises."""
-    asked = files.begin(conversation, op, query)
-    try:
-        return asked, files.wait(asked)
-    except BaseException:
-        asked.delete()
-        raise
-
-
 def _download(asked: FileRequest, *, name: str, media: str, size: int | None) -> HttpResponseBase:
     headers = {
         "Content-Type": media,
@@ -269,7 +260,7 @@ def _download(asked: FileRequest, *, name: str, media: str, size: int | None) ->
         return StreamingHttpResponse(_Stream(asked.pk), headers=headers)
     headers["Content-Length"] = str(size)
     if size <= IN_MEMORY_BYTES:
-        return HttpResponse(files.read_small(asked, size), headers=headers)
+        return HttpResponse(file_downloads.read_small(asked, size), headers=headers)
     return StreamingHttpResponse(_Stream(asked.pk), headers=headers)
 
 
@@ -277,7 +268,7 @@ class _Stream:
     """Reads the parts of a download as fast as the client takes them."""
 
     def __init__(self, request_id: UUID) -> None:
-        self._parts = files.read_parts(request_id)
+        self._parts = file_downloads.read_parts(request_id)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._parts

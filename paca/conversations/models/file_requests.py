@@ -14,7 +14,8 @@ from paca.conversations.models.conversation import Conversation
 
 
 class FileRequestState(models.TextChoices):
-    """How far a request is. ``streaming``: its first answer is there, and parts follow."""
+    """How far a request is. ``streaming``: parts follow: those of a download after its first answer, or those of an
+    upload that no worker may take before they are all there."""
 
     WAITING = "waiting"
     TAKEN = "taken"

@@ -1,53 +1,45 @@
 """Requests for the files of a conversation's sandbox.
 
 A web server cannot reach a sandbox. It writes a row and a hint; a worker takes the row, asks the program inside the sandbox,
-and writes the answer. If that worker dies, nobody answers: the request ends at its time limit, its row is deleted, and a
-repeat is a new request. Reading changes nothing, and an upload that is repeated finds its own file.
+and writes the answer. If that worker ends, another one takes the request: reading changes nothing, and an upload that is
+repeated finds its own file. At its time limit a request ends, and its row is deleted.
 """
 
 from __future__ import annotations
 
-import asyncio
+import threading
 import time
-from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from paca import events
 from paca.bus import get_bus
 from paca.bus.base import Signal
-from paca.common import clock, disk_space
+from paca.common import clock, database_threads
 from paca.common.errors import Conflict, Invalid, NotFound, PacaError
-from paca.conversations import event_log, sandbox_queries, store
+from paca.conversations import event_log, sandbox_queries
 from paca.conversations.models import (
     Conversation,
     FileRequest,
-    FileRequestPart,
     FileRequestState,
     SandboxState,
 )
 from paca.engine.context.history import FILES_LATER
 from paca.engine.workspace import WorkspaceError
-from paca.projects.models import Member
 from paca.sandbox.files import client
-from paca.sandbox.files.names import safe_part
 
 MAX_OPEN, MAX_OPEN_OF_CONVERSATION = 48, 12
+# A request that waits has a thread and a connection. The other half is for pages that wait for no sandbox.
+MAX_WAITING_HERE = database_threads.PAGES // 2
 ANSWER_SECONDS = 45.0
 TAKE_SECONDS = 15.0
-STREAM_SECONDS = 1800.0
-SILENT_SECONDS = 40.0  # of a worker that sends parts
 FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.005, 0.025
-PART_BYTES = 256 * 1024
-MIB = 1 << 20
 HIGHEST_SEQ = 2**63 - 1
 MAX_PATH = 4096
 WRITES = ("upload",)
@@ -90,65 +82,74 @@ NO_WORKER = "No worker has answered within {:g} seconds. Look whether one runs (
 LATE = "The answer has taken too long. Try again; if the sandbox has much to do, wait until the agent has ended."
 
 
+_places = threading.BoundedSemaphore(MAX_WAITING_HERE)
+
+
+@contextmanager
+def place_to_wait() -> Iterator[None]:
+    """One of the threads of this process that may wait for files. Raises ``FilesBusy``."""
+    # guard: waiting-for-files-leaves-threads-for-pages
+    if not _places.acquire(blocking=False):
+        raise FilesBusy
+    try:
+        yield
+    finally:
+        _places.release()
+
+
 def ask(conversation: Conversation, op: str, **arguments: Any) -> dict[str, Any]:
     """The answer of the sandbox to one request. The row is gone afterwards.
 
     Raises ``NoWorkspace``, ``FilesBusy``, ``FilesUnavailable``, and the error of the request.
     """
-    request = begin(conversation, op, arguments)
-    try:
-        return wait(request)
-    finally:
-        FileRequest.objects.filter(pk=request.pk).delete()
+    with place_to_wait():
+        request = begin(conversation, op, arguments)
+        try:
+            return wait(request)
+        finally:
+            delete(request.pk)
 
 
-def upload(
-    conversation: Conversation, *, name: str, folder: str, data: Iterable[bytes], by: Member
-) -> dict[str, Any]:
-    """Store a file in the folder of the workspace; gives its path and size. Raises what ``ask`` raises.
-
-    A file that exists keeps its name and content. The sandbox is started if there is none. The log tells of the file
-    after it is stored: a process that dies before has stored a file that the next list shows.
-    """
-    disk_space.require_space(settings.PACA_DATA_DIR)
-    arguments = {"name": safe_part(name), "folder": folder}
-    request = begin(conversation, "upload", arguments, data=data)
-    try:
-        found = wait(request)
-    finally:
-        FileRequest.objects.filter(pk=request.pk).delete()
-    path, size = str(found.get("path", ""))[:MAX_PATH], int(found.get("size", 0))
-    told = events.FileChanged(path=path, change="uploaded", size=size, by=by.name)
-    with suppress(NotFound):  # the conversation was deleted meanwhile
-        store.append(conversation.pk, told)
-    return {"path": path, "size": size}
-
-
-@transaction.atomic
 def begin(
     conversation: Conversation,
     op: str,
     arguments: dict[str, Any],
     *,
     seconds: float = ANSWER_SECONDS,
-    data: Iterable[bytes] = (),
 ) -> FileRequest:
-    """Write a request, with the bytes of an upload, and tell the workers. Raises ``NoWorkspace`` and ``FilesBusy``."""
+    """Write a request, and tell the workers. Raises ``NoWorkspace`` and ``FilesBusy``."""
+    with transaction.atomic():
+        request = add_row(conversation, op, arguments, FileRequestState.WAITING, seconds)
+        tell_workers(request)
+    return request
+
+
+@transaction.atomic
+def add_row(
+    conversation: Conversation,
+    op: str,
+    arguments: dict[str, Any],
+    state: FileRequestState,
+    seconds: float,
+) -> FileRequest:
+    """The row of a request, of which no worker is told yet. Raises ``NoWorkspace`` and ``FilesBusy``."""
     owner = conversation.parent_id or conversation.pk
     _require_workspace(owner, starts=op in WRITES)
     _require_room(owner)
     now = timezone.now()
-    request = FileRequest.objects.create(
+    return FileRequest.objects.create(
         conversation_id=owner,
         op=op,
         arguments=arguments,
+        state=state,
         created_at=now,
         expires_at=now + timedelta(seconds=seconds),
     )
-    if op == "upload":
-        _store_upload(request, data)
-    transaction.on_commit(lambda: get_bus().signal(owner, Signal.FILES))
-    return request
+
+
+def tell_workers(request: FileRequest) -> None:
+    """Have a worker take the request as soon as this commits."""
+    transaction.on_commit(lambda: get_bus().signal(request.conversation_id, Signal.FILES))
 
 
 def _require_workspace(owner: UUID, *, starts: bool) -> None:
@@ -182,46 +183,26 @@ def _require_room(owner: UUID) -> None:
         raise FilesBusy
 
 
-def _store_upload(request: FileRequest, data: Iterable[bytes]) -> None:
-    size = number = 0
-    for number, piece in enumerate(_in_parts(data)):
-        size += len(piece)
-        # guard: uploads-are-bounded
-        if size > settings.WORKSPACE_UPLOAD_MIB * MIB:
-            raise WorkspaceFileTooLarge(f"A file has at most {settings.WORKSPACE_UPLOAD_MIB} MiB.")
-        FileRequestPart.objects.create(request=request, number=number, data=piece)
-    request.arguments = {**request.arguments, "size": size}
-    request.save(update_fields=["arguments"])
-
-
-def _in_parts(data: Iterable[bytes]) -> Iterable[bytes]:
-    waiting = bytearray()
-    for piece in data:
-        waiting += piece
-        while len(waiting) >= PART_BYTES:
-            yield bytes(waiting[:PART_BYTES])
-            del waiting[:PART_BYTES]
-    if waiting:
-        yield bytes(waiting)
-
-
 # --- waiting ----------------------------------------------------------------------------------------
 
 
 def wait(request: FileRequest) -> dict[str, Any]:
     """Wait for the first answer. It blocks, so it is for a thread. Raises ``FilesUnavailable``, and the error of the request."""
-    began, pause = clock.monotonic(), FIRST_LOOK_SECONDS
+    began = untaken_since = clock.monotonic()
+    pause = FIRST_LOOK_SECONDS
     limit = min(ANSWER_SECONDS, (request.expires_at - request.created_at).total_seconds())
     while True:
         found = FileRequest.objects.filter(pk=request.pk).first()
         answer = _answer(found)
         if answer is not None:
             return answer
-        waited = clock.monotonic() - began
+        now = clock.monotonic()
+        if found is not None and found.state != FileRequestState.WAITING:
+            untaken_since = now  # a worker that ends hands it back
         # guard: a-file-request-ends-at-its-limit
-        if found is not None and found.state == FileRequestState.WAITING and waited > TAKE_SECONDS:
+        if now - untaken_since > TAKE_SECONDS:
             raise FilesUnavailable(NO_WORKER.format(TAKE_SECONDS))
-        if waited > limit:
+        if now - began > limit:
             raise FilesUnavailable(LATE)
         time.sleep(pause)
         pause = min(2 * pause, LOOK_SECONDS)
@@ -264,73 +245,8 @@ def error_of(code: str, detail: str) -> PacaError:
     return FilesUnavailable(detail)
 
 
-async def read_parts(request_id: UUID) -> AsyncIterator[bytes]:
-    """The parts of a download in their order, as they come; the row is deleted at the end, also if the reader goes away.
-
-    Raises ``FilesUnavailable`` if the worker falls silent, so that the client sees that the file is not whole.
-    """
-    number, came, pause = 0, clock.monotonic(), FIRST_LOOK_SECONDS
-    take, delete = sync_to_async(take_part), sync_to_async(_delete)
-    try:
-        while True:
-            data, is_last = await take(request_id, number)
-            if data is not None:
-                number, came, pause = number + 1, clock.monotonic(), FIRST_LOOK_SECONDS
-                yield data
-            elif is_last:
-                return
-            elif clock.monotonic() - came > SILENT_SECONDS:
-                raise FilesUnavailable(LATE)
-            else:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LOOK_SECONDS)
-    finally:
-        await delete(request_id)
-
-
-def read_small(request: FileRequest, size: int) -> bytes:
-    """All bytes of a small download. It blocks, so it is for a thread. Raises ``FilesUnavailable``."""
-    data, number, began = bytearray(), 0, clock.monotonic()
-    try:
-        while True:
-            part, is_last = take_part(request.pk, number)
-            if part is not None:
-                data += part
-                number += 1
-            elif is_last:
-                break
-            elif clock.monotonic() - began > SILENT_SECONDS:
-                raise FilesUnavailable(LATE)
-            else:
-                time.sleep(LOOK_SECONDS)
-    finally:
-        _delete(request.pk)
-    if len(data) != size:
-        raise FilesUnavailable(LATE)
-    return bytes(data)
-
-
-def take_part(request_id: UUID, number: int) -> tuple[bytes | None, bool]:
-    """The part of this number, which is deleted, or None; and whether no more come.
-
-    Raises ``FilesUnavailable``, and the error of the request.
-    """
-    # The state first: the worker writes it after the last part.
-    found = FileRequest.objects.filter(pk=request_id).first()
-    if found is None:
-        raise FilesUnavailable(LATE)
-    part = FileRequestPart.objects.filter(request=request_id, number=number).first()
-    if part is not None:
-        with transaction.atomic():
-            part.delete()
-            FileRequest.objects.filter(pk=request_id).update(read_parts=F("read_parts") + 1)
-        return bytes(part.data), False
-    if found.state == FileRequestState.FAILED:
-        raise error_of(found.error_code, found.error_detail)
-    return None, found.state == FileRequestState.DONE
-
-
-def _delete(request_id: UUID) -> None:
+def delete(request_id: UUID) -> None:
+    """Delete the row of a request, with its parts."""
     FileRequest.objects.filter(pk=request_id).delete()
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import marshal
 import re
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -33,8 +35,9 @@ from paca.sandbox.files.inside.protocol import ANSWER, DATA, ERROR, HEADER, PACK
 from paca.sandbox.runner_bundle import BUNDLE_ROOT
 
 PACKAGE = "paca.sandbox"
-# The modules that a request needs, each after those that it imports: to compile them takes most of its time.
-_BASE = ("runner", "runner.errors", "runner.safe_path", "files.inside.protocol")
+# The modules that a request needs, each after those that it imports. None uses ``json``, which imports ``re``: that takes
+# longer than the rest of the start.
+_BASE = ("runner", "runner.errors", "runner.safe_path", "runner.frames", "files.inside.protocol")
 _LISTING = (*_BASE, "runner.file_io", "files.inside.listing")
 _CONTENTS = (*_LISTING, "runner.text_encoding", "runner.file_type", "files.inside.contents")
 _CHANGES = (
@@ -56,15 +59,20 @@ MODULES = {
 # Process 1 is the runner, and its command line names the Python of this sandbox.
 SHELL = 'IFS= read -r -d \'\' python </proc/1/cmdline; exec "$python" -I -S -X utf8 -c "$0"'
 START = f"""
-import json, sys, types
-for name, source in json.loads(sys.stdin.buffer.readline()):
+import marshal, sys
+new = type(sys)
+magic, codes, pairs = marshal.load(sys.stdin.buffer)
+if magic == sys.modules["_frozen_importlib_external"].MAGIC_NUMBER:
+    pairs = marshal.loads(codes)
+for name, source in pairs:
     parent, _, child = name.rpartition(".")
-    module = sys.modules[name] = types.ModuleType(name)
-    setattr(sys.modules.setdefault(parent, types.ModuleType(parent)), child, module)
-    exec(compile(source, name, "exec"), module.__dict__)
+    module = sys.modules[name] = new(name)
+    setattr(sys.modules.setdefault(parent, new(parent)), child, module)
+    exec(source, module.__dict__)
 sys.modules["{PACKAGE}.files.inside.main"].main()
 """
 LIBRARIES = {"LD_LIBRARY_PATH": f"{BUNDLE_ROOT}/python/lib:{BUNDLE_ROOT}/python/lib64"}
+ANY_PYTHON = 2  # the version of the format that every Python 3 reads
 MAX_FRAME_BYTES = 4 << 20
 MAX_ANSWER_BYTES = 16 << 20
 PLAIN_ANSWER_BYTES = 1 << 20
@@ -220,11 +228,14 @@ async def ask(workspace: SandboxWorkspace, op: str, **fields: Any) -> dict[str, 
 
 @functools.cache
 def sources(op: str) -> bytes:
-    """The modules of the program for a request as one line: pairs of their names and sources."""
+    """The modules of the program for a request: pairs of their names and sources, and the same compiled for the Python
+    that this magic number stands for, which the sandbox nearly always has too: to compile them takes longer than to list.
+    """
     root = Path(__file__).parent.parent
     pairs = []
     for name in (*MODULES[op], "files.inside.main"):
         path = root.joinpath(*name.split("."))
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         pairs.append((f"{PACKAGE}.{name}", file.read_text(encoding="utf-8")))
-    return json.dumps(pairs).encode() + b"\n"
+    codes = marshal.dumps([(name, compile(source, name, "exec")) for name, source in pairs])
+    return marshal.dumps((MAGIC_NUMBER, codes, pairs), ANY_PYTHON)

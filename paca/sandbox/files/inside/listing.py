@@ -32,9 +32,10 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def list_folder(root: int, request: dict[str, Any]) -> dict[str, Any]:
-    """The entries of one folder, folders first, from ``offset`` on and at most ``MAX_ENTRIES`` at once.
+    """The entries of one folder, folders first, from ``offset`` on and at most ``limit``.
 
-    Each is [name, kind, size, time of its last change]. Raises ``RequestError`` if the path is no folder, ``OSError``.
+    Each is [name, kind, size, time of its last change]. ``modified`` tells whether two such pages show the same folder:
+    it changes with each name that comes or goes. Raises ``RequestError`` if the path is no folder, ``OSError``.
     """
     offset = max(0, int(request.get("offset", 0)))
     limit = max(1, min(int(request.get("limit", MAX_ENTRIES)), MAX_ENTRIES))
@@ -44,38 +45,48 @@ def list_folder(root: int, request: dict[str, Any]) -> dict[str, Any]:
         path = target.path
         fd = os.open(target.name, FOLDER_FLAGS, dir_fd=target.folder_fd)
     try:
-        found, cut = _entries(fd, is_root=path == ".")
+        modified = os.fstat(fd).st_mtime
+        found, cut = _names(fd, is_root=path == ".")
+        shown = [_describe(fd, *each) for each in found[offset : offset + limit]]
     finally:
         os.close(fd)
-    found.sort(key=_order)
-    shown = [_describe(*each) for each in found[offset : offset + limit]]
-    return {"path": path, "entries": shown, "total": len(found), "cut": cut}
+    return {
+        "path": path,
+        "entries": shown,
+        "total": len(found),
+        "cut": cut,
+        "modified": round(modified, 6),
+    }
 
 
-def _entries(fd: int, *, is_root: bool) -> tuple[list[tuple[bytes, os.stat_result]], bool]:
-    found: list[tuple[bytes, os.stat_result]] = []
+def _names(fd: int, *, is_root: bool) -> tuple[list[tuple[bool, str, str, str]], bool]:
+    """All entries in the order of a list: whether each is no folder, its name without case, as it is and as it is shown.
+
+    The kernel tells the kinds with the names: only the entries that are sent are looked at one by one.
+    """
+    found = []
+    cut = False
     with os.scandir(fd) as entries:
         for number, entry in enumerate(entries):
             if number >= MAX_SCANNED:
-                return found, True
-            name = os.fsencode(entry.name)
-            if is_root and name == OWN_FOLDER:
+                cut = True
+                break
+            name = entry.name
+            if is_root and name == OWN_FOLDER.decode():
                 continue
-            try:
-                found.append((name, entry.stat(follow_symlinks=False)))
-            except OSError:  # it was removed meanwhile
-                continue
-    return found, False
+            shown = name if name.isascii() else display_name(os.fsencode(name))
+            found.append((not entry.is_dir(follow_symlinks=False), shown.casefold(), name, shown))
+    found.sort()
+    return found, cut
 
 
-def _order(entry: tuple[bytes, os.stat_result]) -> tuple[bool, str]:
-    name, status = entry
-    return not stat.S_ISDIR(status.st_mode), display_name(name).casefold()
-
-
-def _describe(name: bytes, status: os.stat_result) -> list[Any]:
+def _describe(fd: int, is_file: bool, _: str, name: str, shown: str) -> list[Any]:
+    try:
+        status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except OSError:  # it was removed meanwhile; those after it keep their places
+        return [shown, "other" if is_file else "folder", 0, 0.0]
     kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
-    return [display_name(name), kind, status.st_size, round(status.st_mtime, 3)]
+    return [shown, kind, status.st_size, round(status.st_mtime, 3)]
 
 
 class Walk:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
 from paca.sandbox.files.inside import protocol
 from paca.sandbox.runner import WORKSPACE
 from paca.sandbox.runner.errors import RequestError
+from paca.sandbox.runner.frames import loads
 from paca.sandbox.runner.safe_path import keep_usable
 
 # The module beside this one and its function that carries out a request. Only the modules that it needs are here.
@@ -26,7 +26,7 @@ PACKED = ("list", "show", "changes", "diff")
 
 def main() -> None:
     """Carry out one request. An error becomes a frame."""
-    request = json.loads(sys.stdin.buffer.readline())
+    request = loads(sys.stdin.buffer.readline().decode().strip())
     keep_usable(WORKSPACE)
     op: str = request["op"]
     module, function = REQUESTS[op]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import zlib
+
+from paca.sandbox.runner.frames import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,17 +27,17 @@ def send(kind: bytes, payload: bytes) -> None:
 
 def answer(value: Any) -> None:
     """Write an answer in JSON, in plain ASCII. Raises ``OSError``."""
-    send(ANSWER, json.dumps(value, separators=(",", ":")).encode())
+    send(ANSWER, dumps(value).encode())
 
 
 def packed_answer(value: Any) -> None:
     """Write an answer in compressed JSON, which those on its way need not read. Raises ``OSError``."""
-    send(PACKED, zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1))
+    send(PACKED, zlib.compress(dumps(value).encode(), 1))
 
 
 def error(code: str, detail: str = "") -> None:
     """Write the error that ends the request. Raises ``OSError``."""
-    send(ERROR, json.dumps({"code": code, "detail": detail}).encode())
+    send(ERROR, dumps({"code": code, "detail": detail}).encode())
 
 
 def send_file(fd: int, size: int) -> int:

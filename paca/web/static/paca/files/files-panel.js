@@ -8,12 +8,16 @@ import { icon, iconButton } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
 import { changesList, diffView } from "./changes.js";
 import { Preview } from "./preview.js";
-import { ROOT, Tree } from "./tree.js";
+import { PAGE, ROOT, Tree } from "./tree.js";
 import { TreeView } from "./tree-view.js";
 
 const SLOW_MS = 1200;
 const REFRESH_MS = 1000;
 const LEAST_MS = 3000; // between two refreshes while the agent works
+const SETTLE_MS = 60; // before the page is loaded that somebody has scrolled to
+const BUSY_MS = 500; // before a request is sent again because too many people ask for files
+const BUSY_TRIES = 6;
+const MOST_ENTRIES = 10_000; // of one answer
 const REFRESHING = new Set(["agent.file.changed", "agent.tool.returned", "agent.background.finished", "agent.sandbox.started", "agent.repository.cloned"]);
 
 class PacaFiles extends PacaElement {
@@ -28,6 +32,9 @@ class PacaFiles extends PacaElement {
   #slow = false;
   #timer = 0;
   #refreshedAt = 0;
+  #settling = 0;
+  #isPaging = false;
+  #failed = new Set(); // pages that could not be loaded: nobody asks for them again by himself
   #view = new TreeView(this);
   #preview = new Preview(this);
 
@@ -38,6 +45,7 @@ class PacaFiles extends PacaElement {
 
   disconnectedCallback() {
     clearTimeout(this.#timer);
+    clearTimeout(this.#settling);
   }
 
   get #base() {
@@ -55,9 +63,10 @@ class PacaFiles extends PacaElement {
     clearTimeout(this.#timer);
     this.#timer = 0;
     this.#refreshedAt = performance.now();
+    this.#failed.clear();
     await this.#ask(async () => {
       if (this.tab === "changes") this.#changes = await this.#get("changes/", { base: this.base });
-      else await Promise.all(this.tree.shown.map((path) => this.#loadFolder(path)));
+      else await this.#loadShown();
       if (this.selected) await this.#loadDetail();
     });
   };
@@ -93,17 +102,72 @@ class PacaFiles extends PacaElement {
     }
   }
 
-  #get(address, query) {
-    return call("GET", `${this.#base}${address}?${new URLSearchParams(query)}`);
+  async #get(address, query) {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await call("GET", `${this.#base}${address}?${new URLSearchParams(query)}`);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== "files_busy" || tries === BUSY_TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, BUSY_MS * (1 + Math.random())));
+      }
+    }
   }
 
-  async #loadFolder(path) {
+  #getPage(path, offset, limit = PAGE) {
+    return this.#get("", { path, offset, limit });
+  }
+
+  /** Load the open folders again, each as far as it is in sight. A worker answers two requests of a conversation at once. */
+  async #loadShown() {
+    const inSight = this.#view.pages();
+    const paths = this.tree.shown[Symbol.iterator]();
+    const load = async () => {
+      for (const path of paths) await this.#loadFolder(path, inSight.filter(({ folder }) => folder === path).map(({ offset }) => offset));
+    };
+    await Promise.all([load(), load()]);
+  }
+
+  async #loadFolder(path, offsets = []) {
     try {
-      this.tree.put(path, await this.#get("", { path }));
+      const pages = [];
+      for (const offset of offsets.length ? offsets : [0]) pages.push([offset, await this.#getPage(path, offset)]);
+      this.tree.replace(path, pages);
     } catch (error) {
       if (!(error instanceof ApiError) || path === ROOT) throw error;
-      this.tree.put(path, { error: error.message });
+      this.tree.fail(path, error.message);
     }
+  }
+
+  /** Load the first page that is in sight and not loaded, then the next one. */
+  #loadMissing = async () => {
+    this.#settling = 0;
+    const [page] = this.#missing();
+    if (!page || this.#isPaging) return;
+    this.#isPaging = true;
+    await this.#ask(async () => {
+      try {
+        this.tree.put(page.folder, page.offset, await this.#getPage(page.folder, page.offset));
+      } finally {
+        if (this.tree.isMissing(page.folder, page.offset, PAGE)) this.#failed.add(keyOf(page));
+      }
+    });
+    this.#isPaging = false;
+    this.update();
+  };
+
+  #missing() {
+    return this.#view.pages(true).filter((page) => !this.#failed.has(keyOf(page)));
+  }
+
+  /** Load what is missing of all open folders, to look for a name in it. */
+  loadAll() {
+    return this.#ask(async () => {
+      for (const path of this.tree.shown) {
+        for (let offset = 0; this.tree.isMissing(path, offset, Infinity); offset += MOST_ENTRIES) {
+          if (this.tree.isMissing(path, offset, MOST_ENTRIES)) this.tree.put(path, offset, await this.#getPage(path, offset, MOST_ENTRIES));
+        }
+      }
+    });
   }
 
   async #loadDetail() {
@@ -182,7 +246,7 @@ class PacaFiles extends PacaElement {
   #list() {
     if (this.#error?.none) return nothing;
     if (this.tab === "files") {
-      return this.tree.root?.entries?.length === 0 ? html`<div class="files-empty">${icon("folder")}<p class="text-2">The workspace is empty.</p></div>` : this.#view.template(this.selected);
+      return this.tree.root?.total === 0 ? html`<div class="files-empty">${icon("folder")}<p class="text-2">The workspace is empty.</p></div>` : this.#view.template(this.selected);
     }
     if (!this.#changes) return nothing;
     return changesList(this.#changes, { selected: this.selected, base: this.base, openChange: this.openFile, chooseBase: this.chooseBase });
@@ -209,7 +273,12 @@ class PacaFiles extends PacaElement {
 
   rendered() {
     this.#view.rendered();
+    if (this.tab === "files" && !this.#settling && !this.#isPaging && this.#missing().length) this.#settling = setTimeout(this.#loadMissing, SETTLE_MS);
   }
+}
+
+function keyOf({ folder, offset }) {
+  return `${offset} ${folder}`;
 }
 
 customElements.define("paca-files", PacaFiles);

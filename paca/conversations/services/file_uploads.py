@@ -1,0 +1,107 @@
+"""Stores the files that people upload in the workspace of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from paca import events
+from paca.common import disk_space
+from paca.common.errors import NotFound
+from paca.conversations import store
+from paca.conversations.models import Conversation, FileRequest, FileRequestPart, FileRequestState
+from paca.conversations.services import files
+from paca.projects.models import Member
+from paca.sandbox.files.names import safe_part
+
+STORE_SECONDS = 300.0  # for the parts of a file
+PART_BYTES = 256 * 1024
+MIB = 1 << 20
+
+
+def upload(
+    conversation: Conversation, *, name: str, folder: str, data: Iterable[bytes], by: Member
+) -> dict[str, Any]:
+    """Store a file in the folder of the workspace; gives its path and size. Raises what ``files.ask`` raises.
+
+    A file that exists keeps its name and content. The sandbox is started if there is none. The log tells of the file
+    after it is stored: a process that dies before has stored a file that the next list shows.
+    """
+    disk_space.require_space(settings.PACA_DATA_DIR)
+    arguments = {"name": safe_part(name), "folder": folder}
+    with files.place_to_wait():
+        request = begin(conversation, arguments, data)
+        try:
+            found = files.wait(request)
+        finally:
+            files.delete(request.pk)
+    path, size = str(found.get("path", ""))[: files.MAX_PATH], int(found.get("size", 0))
+    told = events.FileChanged(path=path, change="uploaded", size=size, by=by.name)
+    with suppress(NotFound):  # the conversation was deleted meanwhile
+        store.append(conversation.pk, told)
+    return {"path": path, "size": size}
+
+
+def begin(
+    conversation: Conversation, arguments: dict[str, Any], data: Iterable[bytes]
+) -> FileRequest:
+    """Write a request with the bytes of a file. Workers see it when all of them are stored.
+
+    Each part is stored by itself: on SQLite nobody else writes during a transaction. Raises what ``files.begin``
+    raises, and ``WorkspaceFileTooLarge``.
+    """
+    streaming = FileRequestState.STREAMING
+    request = files.add_row(conversation, "upload", arguments, streaming, STORE_SECONDS)
+    try:
+        size = _store_parts(request, data)
+        _give_to_workers(request, size)
+    except IntegrityError:  # it was deleted meanwhile, with its conversation
+        raise NotFound from None
+    except BaseException:
+        files.delete(request.pk)
+        raise
+    return request
+
+
+def _give_to_workers(request: FileRequest, size: int) -> None:
+    now = timezone.now()
+    request.arguments = {**request.arguments, "size": size}
+    request.state = FileRequestState.WAITING
+    request.created_at, request.expires_at = now, now + timedelta(seconds=files.ANSWER_SECONDS)
+    columns = ("arguments", "state", "created_at", "expires_at")
+    changes = {column: getattr(request, column) for column in columns}
+    with transaction.atomic():
+        if not FileRequest.objects.filter(pk=request.pk).update(**changes):
+            raise NotFound
+        files.tell_workers(request)
+
+
+def _store_parts(request: FileRequest, data: Iterable[bytes]) -> int:
+    """Store the bytes in parts; gives how many there are. Raises ``WorkspaceFileTooLarge``."""
+    size = 0
+    for number, piece in enumerate(_in_parts(data)):
+        size += len(piece)
+        # guard: uploads-are-bounded
+        if size > settings.WORKSPACE_UPLOAD_MIB * MIB:
+            raise files.WorkspaceFileTooLarge(
+                f"A file has at most {settings.WORKSPACE_UPLOAD_MIB} MiB."
+            )
+        FileRequestPart.objects.create(request=request, number=number, data=piece)
+    return size
+
+
+def _in_parts(data: Iterable[bytes]) -> Iterable[bytes]:
+    waiting = bytearray()
+    for piece in data:
+        waiting += piece
+        while len(waiting) >= PART_BYTES:
+            yield bytes(waiting[:PART_BYTES])
+            del waiting[:PART_BYTES]
+    if waiting:
+        yield bytes(waiting)
