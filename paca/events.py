@@ -1029,15 +1029,12 @@ class McpAvailable(Event):
 
 @event("agent.file.changed")
 class FileChanged(Event):
-    """The file ``path`` of the workspace was changed. ``change`` is created, changed or uploaded; ``by`` is the person
-    who uploaded it, ``call_id`` the call that changed it. Commands change files too: the end of a call tells that."""
+    """The person ``by`` has uploaded the file ``path`` of ``size`` bytes to the workspace; ``change`` is always uploaded.
+    What agents change is told by the ends of their calls, and listed by ``files/changes/`` of the API."""
 
     path: str
-    change: str = "changed"
-    call_id: str = ""
+    change: str = "uploaded"
     size: int = 0
-    added: int = 0
-    removed: int = 0
     by: str = ""
 
 

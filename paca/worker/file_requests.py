@@ -37,6 +37,7 @@ from paca.worker.skill_access import RunSkillAccess
 
 LOOK_SECONDS = 1.0
 SWEEP_SECONDS = 60.0
+FREE_SECONDS = 5.0  # between two looks for requests of dead workers
 SHORT = ("list", "show", "changes", "diff", "upload")
 LONG = ("download", "archive")
 SHORT_PLACES, LONG_PLACES = 4, 2
@@ -58,7 +59,7 @@ class FileServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._free = {SHORT: list(range(SHORT_PLACES)), LONG: list(range(10, 10 + LONG_PLACES))}
         self._conversations: dict[tuple[str, ...], list[UUID]] = {SHORT: [], LONG: []}
-        self._swept_at = 0.0
+        self._swept_at = self._freed_at = 0.0
 
     async def serve(self, draining: asyncio.Event) -> None:
         """Answer until the worker drains; another one takes what is not answered then. Without requests a look is one query a second; a hint makes it come at once."""
@@ -88,7 +89,9 @@ class FileServer:
         if time.monotonic() - self._swept_at > SWEEP_SECONDS:
             self._swept_at = time.monotonic()
             await self._database.call(file_requests.delete_expired)
-        await self._database.call(file_requests.hand_back_of_dead_workers)
+        if time.monotonic() - self._freed_at > FREE_SECONDS:
+            self._freed_at = time.monotonic()
+            await self._database.call(file_requests.hand_back_of_dead_workers)
         for ops, free in self._free.items():
             if not free:
                 continue

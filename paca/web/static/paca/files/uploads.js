@@ -6,6 +6,8 @@ import { sizeInWords } from "../core/sizes.js";
 import { visible } from "../core/terminal.js";
 
 const MOST = 50;
+const BUSY_MS = 700; // before a file is sent again because too many people ask for files
+const BUSY_TRIES = 6;
 const NOT_READY = "Wait until the files are uploaded, or remove those that failed.";
 
 export class Uploads {
@@ -86,6 +88,12 @@ export class Uploads {
 
   #ended(item, request) {
     const said = parsed(request.responseText);
+    item.tries = (item.tries ?? 0) + 1;
+    if (said.code === "files_busy" && item.tries < BUSY_TRIES) {
+      item.state = "busy";
+      setTimeout(() => this.#retry(item), BUSY_MS);
+      return;
+    }
     if (request.status === 201 && said.path) [item.state, item.path] = ["done", said.path];
     else [item.state, item.error] = ["failed", said.detail ?? "This server does not answer."];
     this.#view.announcer.say(item.state === "done" ? `${item.name} uploaded` : `${item.name} was not uploaded. ${item.error}`);
