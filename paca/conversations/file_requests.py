@@ -119,7 +119,7 @@ def hand_back_of_dead_workers() -> int:
 
 @transaction.atomic
 def add_part(request_id: UUID, number: int, data: bytes) -> bool:
-    """Store the next part of a download; False if its reader has gone."""
+    """Store the next part of a download or an upload; False if nobody waits for it any more."""
     rows = FileRequest.objects.filter(pk=request_id, state=FileRequestState.STREAMING)
     if not rows.select_for_update(of=("self",)).exists():
         return False

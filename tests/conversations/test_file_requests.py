@@ -152,7 +152,7 @@ def test_worker_that_ends_in_a_download_ends_it_with_the_next_step(conversation)
 
 def test_requests_of_a_dead_worker_go_to_another_one(conversation):
     now = timezone.now()
-    facts = {"host": "h", "pid": 1, "heartbeat_at": now}
+    facts = {"host": "h", "pid": 1, "concurrency": 1, "heartbeat_at": now}
     Worker.objects.create(id="alive", **facts)
     lost, kept = (files.begin(conversation, "list", {"path": "."}) for _ in range(2))
     file_requests.take("dead", ops=("list",), at_most=1)

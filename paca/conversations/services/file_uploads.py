@@ -8,14 +8,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from paca import events
 from paca.common import disk_space
 from paca.common.errors import NotFound
-from paca.conversations import store
-from paca.conversations.models import Conversation, FileRequest, FileRequestPart, FileRequestState
+from paca.conversations import file_requests, store
+from paca.conversations.models import Conversation, FileRequest, FileRequestState
 from paca.conversations.services import files
 from paca.projects.models import Member
 from paca.sandbox.files.names import safe_part
@@ -61,8 +61,6 @@ def begin(
     try:
         size = _store_parts(request, data)
         _give_to_workers(request, size)
-    except IntegrityError:  # it was deleted meanwhile, with its conversation
-        raise NotFound from None
     except BaseException:
         files.delete(request.pk)
         raise
@@ -83,7 +81,7 @@ def _give_to_workers(request: FileRequest, size: int) -> None:
 
 
 def _store_parts(request: FileRequest, data: Iterable[bytes]) -> int:
-    """Store the bytes in parts; gives how many there are. Raises ``WorkspaceFileTooLarge``."""
+    """Store the bytes in parts; gives how many there are. Raises ``WorkspaceFileTooLarge`` and ``NotFound``."""
     size = 0
     for number, piece in enumerate(_in_parts(data)):
         size += len(piece)
@@ -92,7 +90,8 @@ def _store_parts(request: FileRequest, data: Iterable[bytes]) -> int:
             raise files.WorkspaceFileTooLarge(
                 f"A file has at most {settings.WORKSPACE_UPLOAD_MIB} MiB."
             )
-        FileRequestPart.objects.create(request=request, number=number, data=piece)
+        if not file_requests.add_part(request.pk, number, piece):
+            raise NotFound  # it was deleted meanwhile, with its conversation
     return size
 
 
