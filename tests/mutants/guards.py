@@ -2287,6 +2287,11 @@ MUTANTS = (
     ),
     Mutant("broker-obeys-workers-only", always, (BROKER_CONTROL,)),
     Mutant(
+        "broker-key-is-whole",
+        never,
+        (f"{BROKER_CONTROL}::test_a_key_that_a_crash_has_cut_off_opens_nothing_and_is_replaced",),
+    ),
+    Mutant(
         "egress-own-addresses",
         value("not (is_private(address) or address in TEREDO)"),
         (f"{GATE}::test_an_address_of_this_machine_counts_as_private",),

@@ -5,10 +5,12 @@ import select
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from paca.sandbox.runner import forward
+from paca.sandbox.runner import forward, splice
 from paca.sandbox.runner.forward import Forward
 from paca.sandbox.runner.splice import SPLICE_FROM_BYTES, Pipe, can_splice
 
@@ -116,6 +118,22 @@ def test_a_client_that_does_not_read_holds_up_its_own_connection_only(running, g
                 assert read(client, len(LARGE)) == LARGE
 
 
+def test_an_urgent_byte_neither_holds_up_those_after_it_nor_keeps_the_runner_busy(running, gate):
+    def serve() -> bytes:
+        server, _ = gate.accept()
+        with server:
+            server.settimeout(SECONDS)
+            return read(server, 2 * len(LARGE))
+
+    with ThreadPoolExecutor(1) as threads, running.connect() as client:
+        served = threads.submit(serve)
+        client.sendall(LARGE)
+        client.send(b"!", socket.MSG_OOB)
+        client.sendall(PIECE)
+        client.shutdown(socket.SHUT_WR)
+        assert served.result(SECONDS) == LARGE + PIECE
+
+
 def test_a_connection_that_breaks_is_dropped_at_both_ends(running, gate):
     with running.connect() as client:
         server, _ = gate.accept()
@@ -130,3 +148,18 @@ def test_a_connection_that_breaks_is_dropped_at_both_ends(running, gate):
 
 def test_this_system_moves_bytes_in_the_kernel():
     assert can_splice()
+
+
+def test_bytes_are_copied_where_the_kernel_would_wait_for_a_full_socket(monkeypatch):
+    times = iter((0.0, splice.TRIAL_SECONDS))
+    monkeypatch.setattr(splice, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    assert not can_splice()
+
+
+def test_bytes_are_copied_where_a_pipe_would_be_tiny(monkeypatch):
+    monkeypatch.setattr(splice, "PIPE_BYTES", 4096)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(OSError, match="many"):
+        Pipe()
+    assert not can_splice()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

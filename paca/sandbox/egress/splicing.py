@@ -13,7 +13,7 @@ is_possible = cache(can_splice)
 
 
 class Splice:
-    """A pipe between two sockets, all of which it closes. Raises ``OSError`` if no descriptor is left."""
+    """A pipe between two sockets, all of which it closes. Raises ``OSError`` if no descriptor or space for pipes is left."""
 
     def __init__(self, source: socket.socket, target: socket.socket) -> None:
         self._source, self._target = source, target
@@ -22,11 +22,11 @@ class Splice:
     async def run(self, on_bytes: Callable[[int], None]) -> None:
         """Move bytes until the source ends. ``on_bytes`` is told of them before they are passed on, and may raise.
 
-        Raises ``OSError``.
+        It is told of none whenever a part is passed on: a slow target is no idle one. Raises ``OSError``.
         """
         while count := await self._fill():
             on_bytes(count)
-            await self._empty()
+            await self._empty(on_bytes)
             await asyncio.sleep(0)  # now it is the turn of the other connections
 
     async def _fill(self) -> int:
@@ -37,11 +37,12 @@ class Splice:
             except BlockingIOError:
                 await _ready(self._source, loop.add_reader, loop.remove_reader)
 
-    async def _empty(self) -> None:
+    async def _empty(self, on_bytes: Callable[[int], None]) -> None:
         loop = asyncio.get_running_loop()
         while self._pipe:
             try:
                 self._pipe.empty(self._target)
+                on_bytes(0)
             except BlockingIOError:
                 await _ready(self._target, loop.add_writer, loop.remove_writer)
 

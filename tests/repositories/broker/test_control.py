@@ -142,6 +142,20 @@ async def test_broker_does_nothing_for_who_has_not_its_key(
     assert not served._ending.is_set()
 
 
+@pytest.mark.parametrize("left", [b"", b"ab", b"\xff" * 7])
+async def test_a_key_that_a_crash_has_cut_off_opens_nothing_and_is_replaced(
+    tmp_path: Path, left: bytes
+) -> None:
+    (tmp_path / key.NAME).write_bytes(left)
+    assert not key.is_right(tmp_path, left.decode("ascii", "replace"))
+    key.create(tmp_path)
+    made = key.read(tmp_path)
+    assert key.is_right(tmp_path, made)
+    assert (tmp_path / key.NAME).stat().st_mode & 0o777 == 0o600
+    key.create(tmp_path)
+    assert key.read(tmp_path) == made
+
+
 async def test_older_worker_leaves_the_broker_of_a_newer_one(
     client: BrokerClient, tmp_path: Path
 ) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import errno
+import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from paca.common.network_policy import EgressPolicy, Network
 from paca.sandbox.egress import relay
 from paca.sandbox.egress.reasons import Reason
+from paca.sandbox.egress.splicing import Splice
 from paca.sandbox.runner import splice
 from paca.sandbox.runner.splice import SPLICE_FROM_BYTES, Pipe
 from tests.support.egress import EgressWorld, hello
@@ -141,3 +144,23 @@ async def test_ended_transfers_leave_no_descriptor(world, way):
     await transfer()
     await until(lambda: world.gate.is_idle and not world.serving)
     await until(lambda: open_files() <= before)
+
+
+async def test_a_client_that_reads_slowly_is_not_idle(anyio_backend):
+    """A pipe holds so much that a slow one may need minutes for it."""
+    told: list[int] = []
+    server, taken = socket.socketpair()
+    given, client = socket.socketpair()
+    with server, client, closing(Splice(taken, given)) as moved:
+        for each in (server, taken, given, client):
+            each.setblocking(False)
+        given.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        size = server.send(bytes(192 << 10))
+        server.close()
+        running = asyncio.create_task(moved.run(told.append))
+        running.add_done_callback(lambda _: given.close())
+        got = 0
+        while piece := await asyncio.get_running_loop().sock_recv(client, 4096):
+            got += len(piece)
+        assert got == sum(told) == size
+        assert told.count(0) > 2
