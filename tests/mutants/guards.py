@@ -2418,9 +2418,7 @@ MUTANTS = (
     Mutant(
         "broker-transfer-ends-with-its-right",
         never,
-        (
-            f"{BROKER_FETCHES}::test_running_transfer_is_cut_when_the_repository_is_unlinked_or_moved",
-        ),
+        (f"{BROKER_FETCHES}::test_right_to_a_transfer_ends_when_the_repository_moves",),
     ),
     Mutant(
         "mirrors-stop-at-their-limit",

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -127,9 +128,8 @@ async def test_long_read_of_a_mirror_is_cut_when_the_server_refuses(
     writer.close()
 
 
-@pytest.mark.parametrize("what", ["unlinked", "moved"])
-async def test_running_transfer_is_cut_when_the_repository_is_unlinked_or_moved(
-    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch, what: str
+async def test_running_transfer_is_cut_when_the_repository_is_unlinked(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -146,13 +146,19 @@ async def test_running_transfer_is_cut_when_the_repository_is_unlinked_or_moved(
     reader, writer = await world.connect()
     writer.write(world.get("info/refs?service=git-upload-pack"))
     await reader.readuntil(b"begin")
-    if what == "unlinked":
-        world.is_linked = False
-    else:
-        world.route = replace(world.route, url=f"http://{server}/b.git")
+    world.is_linked = False
     assert not (await reader.read(-1)).endswith(b"0\r\n\r\n")
     writer.close()
     endless.close()
+
+
+async def test_right_to_a_transfer_ends_when_the_repository_moves(world: BrokerWorld) -> None:
+    found = SimpleNamespace(conversation_id=world.conversation, repository_id=world.repository)
+    began = world.route
+    await world.broker._require_access(found, began)  # type: ignore[arg-type]
+    world.route = replace(began, url=f"{world.server.address}/other.git")
+    with pytest.raises(fetches.AccessEnded):
+        await world.broker._require_access(found, began)  # type: ignore[arg-type]
 
 
 async def test_client_that_takes_nothing_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
