@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paca.common.errors import Invalid
+from paca.common.text import is_storable
 
 MAX_FRONT_MATTER_CHARACTERS = 8_000
 # The scanner of YAML takes seconds for a few thousand brackets in one another.
@@ -92,19 +93,28 @@ def _read_fields(front_matter: str) -> dict[str, str | list[str]]:
     for key, value in root.value:
         if not isinstance(key.value, str) or key.value in fields:
             raise BadSkillDocument("The front matter has a field twice, or one without a name.")
-        fields[key.value] = _plain_value(value.value)
+        fields[key.value] = _plain_value(value)
     return fields
 
 
-def _plain_value(value: Any) -> str | list[str]:
+def _plain_value(node: Any) -> str | list[str]:
     """A text, or the texts of a list. Anything else is empty."""
-    if isinstance(value, str):
-        return value
-    return [each.value for each in value if isinstance(getattr(each, "value", None), str)]
+    each_of = [node] if isinstance(node.value, str) else node.value
+    found = [each.value for each in each_of if isinstance(getattr(each, "value", None), str)]
+    # An escape of YAML can be what no database and no answer takes.
+    # guard: skill-front-matter-is-storable
+    if not all(map(is_storable, found)):
+        raise BadSkillDocument(
+            f"The front matter has half a character or NUL{_line(node.start_mark)}."
+        )
+    return found[0] if isinstance(node.value, str) else found
 
 
 def _place(error: Exception) -> str:
-    mark: Any = getattr(error, "problem_mark", None)
+    return _line(getattr(error, "problem_mark", None))
+
+
+def _line(mark: Any) -> str:
     return "" if mark is None else f": see line {mark.line + 2}"
 
 

@@ -14,11 +14,10 @@ from paca.ops import sandbox_factory
 from paca.ops.check_result import CheckResult, passed
 from paca.repositories import routing
 from paca.repositories.broker import mirrors
+from paca.repositories.broker.host_git import OLDEST_GIT
 from paca.sandbox.egress.gates import Gates
 
 PART = "Repositories"
-# The first one that connects to an address that was checked before.
-OLDEST_GIT = (2, 37)
 INSTALL = "install git {}.{} or newer".format(*OLDEST_GIT)
 GIT_SECONDS = 10.0
 

@@ -66,6 +66,8 @@ def test_document_is_read_with_its_triggers() -> None:
         ("---\n" + "[" * 7000 + "\n---\nText", "nested more than 20 deep"),
         ("---\n" + "- " * 3900 + "\n---\nText", "nested more than 20 deep"),
         ("---\na: " + "{b: " * 1900 + "\n---\nText", "nested more than 20 deep"),
+        ('---\nname: a\ndescription: "b\\ud800"\n---\nText', "half a character or NUL: see line 3"),
+        ('---\nname: a\ntriggers: ["b\\0"]\n---\nText', "half a character or NUL: see line 3"),
         ("---\nname: " + "a" * 9000 + "\n---\nText", "more than 8,000 characters"),
         ("---\nname: !!python/object:os.system a\n---\nText", "lacks description"),
     ],

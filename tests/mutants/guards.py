@@ -57,6 +57,7 @@ HELD = "tests/conversations/test_held_work.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 SKILL_LOOKS = "tests/repositories/skill_sources/test_looking.py"
+SKILL_FOLDERS = "tests/repositories/skill_sources/test_folders.py"
 SKILL_TAKING = "tests/repositories/skill_sources/test_taking.py"
 BROKER_FETCHES = "tests/repositories/broker/test_fetches.py"
 BROKER_PUSHES = "tests/repositories/broker/test_pushes.py"
@@ -1366,6 +1367,11 @@ MUTANTS = (
         ("tests/agents/test_skill_archive.py::test_document_that_cannot_be_read_is_refused",),
     ),
     Mutant(
+        "skill-front-matter-is-storable",
+        never,
+        ("tests/agents/test_skill_archive.py::test_document_that_cannot_be_read_is_refused",),
+    ),
+    Mutant(
         "skill-front-matter-depth",
         never,
         ("tests/agents/test_skill_archive.py::test_document_that_cannot_be_read_is_refused",),
@@ -2505,6 +2511,41 @@ MUTANTS = (
         (f"{MIRRORS}::test_what_git_prints_is_bounded",),
     ),
     Mutant(
+        "git-on-the-host-is-bounded",
+        value("[]"),
+        (f"{MIRRORS}::test_git_on_the_host_has_limits",),
+    ),
+    Mutant(
+        "git-keeps-to-checked-addresses",
+        never,
+        (f"{SKILL_LOOKS}::test_git_that_resolves_names_anew_is_not_used",),
+    ),
+    Mutant(
+        "skill-sources-leave-threads-for-pages",
+        never,
+        (f"{SKILL_LOOKS}::test_few_requests_wait_for_a_repository",),
+    ),
+    Mutant(
+        "skill-folders-have-short-paths",
+        value("documents"),
+        (f"{SKILL_FOLDERS}::test_folder_with_a_long_path_is_no_skill",),
+    ),
+    Mutant(
+        "marketplace-is-compared-with-few-folders",
+        value("skill_folders"),
+        (f"{SKILL_FOLDERS}::test_marketplace_is_compared_with_few_folders",),
+    ),
+    Mutant(
+        "name-of-a-commit-is-no-branch",
+        never,
+        (f"{SKILL_TAKING}::test_branch_or_tag_with_the_name_of_a_commit_is_not_taken",),
+    ),
+    Mutant(
+        "skill-comparison-is-bounded",
+        value("True"),
+        (f"{SKILL_TAKING}::test_comparison_of_many_files_is_bounded",),
+    ),
+    Mutant(
         "skill-sources-over-tls",
         never,
         (f"{SKILL_LOOKS}::test_address_that_is_no_repository_by_https_is_refused",),
@@ -2531,7 +2572,7 @@ MUTANTS = (
     ),
     Mutant(
         "skills-are-taken-at-the-commit-that-was-shown",
-        value("source"),
+        value("take(SkillSource(url), route, wanted)"),
         (f"{SKILL_TAKING}::test_taken_skill_remembers_its_commit_and_stays_when_the_branch_moves",),
     ),
     Mutant(

@@ -184,10 +184,10 @@ def _apply(skill: Skill, changes: dict[str, Any]) -> None:
     skill.description = " ".join(skill.description.split())
     skill.content = skill.content.replace("\r\n", "\n") if skill.content.strip() else ""
     if isinstance(skill.triggers, list) and all(isinstance(each, str) for each in skill.triggers):
-        skill.triggers = _distinct(skill.triggers)
+        skill.triggers = distinct_keywords(skill.triggers)
 
 
-def _distinct(keywords: Iterable[str]) -> list[str]:
+def distinct_keywords(keywords: Iterable[str]) -> list[str]:
     """The keywords with single spaces, each once whatever its letter case. They match in any case."""
     found: dict[str, str] = {}
     for keyword in keywords:

@@ -50,7 +50,9 @@ class SkillImportInput(SkillSourceInput):
 
     commit = CommitField()
     folders = serializers.ListField(
-        child=serializers.CharField(allow_blank=True, max_length=MAX_PATH_CHARACTERS),
+        child=serializers.CharField(
+            allow_blank=True, trim_whitespace=False, max_length=MAX_PATH_CHARACTERS
+        ),
         min_length=1,
         max_length=MAX_SKILLS,
         help_text="The folders of the skills, as they were shown. An empty text is the top folder.",
@@ -150,7 +152,8 @@ class FileChangeSerializer(serializers.Serializer[Any]):
     path = serializers.CharField()
     change = serializers.CharField()
     diff = serializers.CharField(
-        allow_null=True, help_text="As a unified diff; null for what is no text."
+        allow_null=True,
+        help_text="As a unified diff; null for what is no text, or too much to compare.",
     )
 
 

@@ -62,10 +62,8 @@ def _read_chosen(
     given = SkillImportInput.read(request)
     commit, folders = given.pop("commit"), list(dict.fromkeys(given.pop("folders")))
     source = address.parse(**given)
-    # guard: skills-are-taken-at-the-commit-that-was-shown
-    pinned = SkillSource(source.url, commit)
-    _, found = looking.take(pinned, address.route_to(view.project, source), folders)
-    return source, commit, found
+    route = address.route_to(view.project, source)
+    return source, commit, looking.take_shown(source.url, commit, route, folders)
 
 
 class ImportSkills(SkillSourceView):
@@ -113,9 +111,8 @@ def _read_commit(
     )  # before the body: a foreign id is not found
     commit: str = SkillUpdateInput.read(request)["commit"]
     source = looking.source_of(skill)
-    pinned = SkillSource(source.url, commit)
     route = address.route_to(view.project, source)
-    _, [found] = looking.take(pinned, route, [source.folder])
+    [found] = looking.take_shown(source.url, commit, route, [source.folder])
     return commit, found
 
 

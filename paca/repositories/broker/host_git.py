@@ -6,9 +6,8 @@ The credential of a repository reaches it in an anonymous file in memory: it is 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
-import resource
+import re
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -63,13 +62,13 @@ CONFIG = """[core]
 \tproxy =
 \tsslVerify = true
 """
-PR_SET_PDEATHSIG = 1
 CPU_SECONDS = 3600
 MEMORY_BYTES = 2 << 30
 MAX_OUTPUT_BYTES, MAX_PROBLEM_BYTES = 64 << 20, 4 << 10
-LOOK_SECONDS = 1.0
+LOOK_SECONDS, VERSION_SECONDS = 1.0, 15.0
+# The first one that connects to an address that was checked before.
+OLDEST_GIT = (2, 37)
 Look = Callable[[], Awaitable[None]]
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class GitFailed(Exception):
@@ -141,6 +140,7 @@ class HostGit:
         if protocol:
             environment["GIT_PROTOCOL"] = protocol
         return await asyncio.create_subprocess_exec(
+            *self._bounds(),
             "git",
             *arguments,
             env=environment,
@@ -150,7 +150,6 @@ class HostGit:
             stderr=asyncio.subprocess.PIPE,
             pass_fds=(config, *inherited),
             start_new_session=True,
-            preexec_fn=self._bound,
             limit=1 << 17,
         )
 
@@ -181,6 +180,16 @@ class HostGit:
             )
         return output.decode("utf-8", "replace")
 
+    async def require_checked_addresses(self) -> None:
+        """Raises ``GitFailed`` if git is too old to keep to the addresses that were checked. It would resolve the name anew."""
+        said = await self.run("--version", seconds=VERSION_SECONDS)
+        found = re.search(r"(\d+)\.(\d+)", said)
+        # guard: git-keeps-to-checked-addresses
+        if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
+            raise GitFailed(
+                "git on the server of Paca is too old: {}.{} is needed".format(*OLDEST_GIT)
+            )
+
     async def read(
         self, *arguments: str, given: bytes = b"", max_output: int, seconds: float
     ) -> bytes:
@@ -209,7 +218,7 @@ class HostGit:
             process = await self.start(*arguments, config=config, inherited=inherited, stdin=stdin)
         except OSError as error:
             raise GitFailed(
-                f"git does not start on the server of Paca: {error.strerror}"
+                f"git does not start on the server of Paca: {error.filename}: {error.strerror}"
             ) from error
         try:
             async with asyncio.timeout(seconds):
@@ -224,15 +233,17 @@ class HostGit:
             raise GitFailed(said[-1000:], process.returncode)
         return output
 
-    def _bound(self) -> None:
-        """Called in the child: it ends with this process, and within its bounds."""
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (self._max_bytes, self._max_bytes))
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    def _bounds(self) -> list[str]:
+        """The programs of util-linux that become git: it ends with this process, and within its bounds.
+
+        Code of Python between fork and exec could wait for ever for a lock that another thread holds.
+        """
+        limits = {"fsize": self._max_bytes, "data": MEMORY_BYTES, "cpu": CPU_SECONDS, "core": 0}
         if self._max_memory:
-            resource.setrlimit(resource.RLIMIT_AS, (self._max_memory, self._max_memory))
+            limits["as"] = self._max_memory
+        # guard: git-on-the-host-is-bounded
+        bounds = [f"--{name}={value}" for name, value in limits.items()]
+        return ["setpriv", "--pdeathsig", "KILL", "prlimit", *bounds]
 
 
 async def _read(process: asyncio.subprocess.Process, most: int) -> tuple[bytes, bytes]:

@@ -40,12 +40,14 @@ from paca.repositories.hosts.errors import (
 from paca.repositories.skill_sources.address import COMMIT, SkillSource
 
 FETCH_SECONDS, LOCAL_SECONDS = 45.0, 15.0
-MAX_COPY_BYTES, MAX_TREE_BYTES, MAX_GIT_MEMORY = 64 << 20, 8 << 20, 2 << 30
+MAX_COPY_BYTES, MAX_TREE_BYTES, MAX_GIT_MEMORY = 64 << 20, 8 << 20, 1 << 30
 FOLDER, REF = "skill-sources", "refs/paca/source"
 LEFT_SECONDS = 600.0
 ADVERTISEMENT = "application/x-git-upload-pack-advertisement"
 # Each fetch occupies the slot of a request for as long as the server takes.
 _SLOTS = threading.BoundedSemaphore(2)
+# Those that read, and those that wait for a slot.
+_PLACES = threading.BoundedSemaphore(4)
 QUEUE_TIMEOUT_SECONDS = 5.0
 LINK_IT = "If it is private, link it under Repositories with a connection first: its credentials are then used here"
 
@@ -96,17 +98,27 @@ def read(source: SkillSource, route: Route, choose: Choose) -> Snapshot:
     Raises ``Invalid`` if there is no such branch or commit, ``SkillSourceTooLarge``, ``SkillSourceBusy``, and the errors
     of ``hosts.errors``.
     """
-    if not _SLOTS.acquire(timeout=QUEUE_TIMEOUT_SECONDS):
+    # guard: skill-sources-leave-threads-for-pages
+    if not _PLACES.acquire(blocking=False):
         raise SkillSourceBusy
-    root = settings.PACA_DATA_DIR.resolve() / FOLDER
     try:
-        disk_space.require_space(settings.PACA_DATA_DIR)
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        remove_left()
-        with tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as folder:
-            return asyncio.run(_read(source, route, choose, Path(folder)))
+        if not _SLOTS.acquire(timeout=QUEUE_TIMEOUT_SECONDS):
+            raise SkillSourceBusy
+        try:
+            return _read_copy(source, route, choose)
+        finally:
+            _SLOTS.release()
     finally:
-        _SLOTS.release()
+        _PLACES.release()
+
+
+def _read_copy(source: SkillSource, route: Route, choose: Choose) -> Snapshot:
+    root = settings.PACA_DATA_DIR.resolve() / FOLDER
+    disk_space.require_space(settings.PACA_DATA_DIR)
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    remove_left()
+    with tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as folder:
+        return asyncio.run(_read(source, route, choose, Path(folder)))
 
 
 def remove_left() -> None:
@@ -190,6 +202,7 @@ async def _fetch(git: HostGit, source: SkillSource, route: Route, folder: Path) 
         f"remote.source.partialclonefilter={size}",
     )
     try:
+        await git.require_checked_addresses()
         await git.run(
             "init", "--quiet", "--bare", "--template=", str(folder), seconds=LOCAL_SECONDS
         )

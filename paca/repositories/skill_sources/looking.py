@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from paca.agents.models import Skill, SkillFile
-from paca.agents.services.skills import GitOrigin
+from paca.agents.services.skills import GitOrigin, distinct_keywords
 from paca.agents.skill_archive import UploadedSkill
 from paca.agents.skill_document import SkillDocument
 from paca.common.errors import Conflict, Invalid
@@ -25,6 +26,7 @@ from paca.repositories.skill_sources.reading import (
 from paca.sandbox.runner import textdiff
 
 MAX_MARKETPLACE_BYTES = 1 << 20
+COMPARE_SECONDS = 5.0
 
 
 class NoSkillFound(Conflict):
@@ -46,7 +48,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of a skill: here, and at the other commit. ``diff`` is None for what is no text."""
+    """One file of a skill: here, and at the other commit. ``diff`` is None for what is no text, or too much."""
 
     path: str
     change: str
@@ -124,6 +126,19 @@ def take(
     return snapshot, found
 
 
+def take_shown(url: str, commit: str, route: Route, wanted: Sequence[str]) -> list[FoundSkill]:
+    """Read the skills in these folders at the commit that a person has seen.
+
+    Raises ``Invalid`` if this is the name of something else, such as a tag, and what ``take`` raises.
+    """
+    # guard: skills-are-taken-at-the-commit-that-was-shown
+    snapshot, found = take(SkillSource(url, commit), route, wanted)
+    # guard: name-of-a-commit-is-no-branch
+    if snapshot.commit != commit:
+        raise Invalid(fields={"commit": ["The repository has no such commit."]})
+    return found
+
+
 def origin_of(source: SkillSource, skill: FoundSkill, commit: str) -> GitOrigin:
     """What the agent's skill remembers."""
     return GitOrigin(source.url, source.ref, skill.folder, commit)
@@ -151,16 +166,19 @@ def _changes(skill: Skill, new: UploadedSkill) -> list[FileChange]:
     rows = SkillFile.objects.filter(skill=skill)
     stored = {each.path: bytes(each.data) for each in rows}
     now = SkillDocument(skill.name, skill.description, skill.content, tuple(skill.triggers))
-    triggers = new.document.triggers or now.triggers
+    triggers = tuple(distinct_keywords(new.document.triggers)) or now.triggers
     then = SkillDocument(
         skill.name, " ".join(new.document.description.split()), new.document.content, triggers
     )
     found = []
     if now != then:
         found.append(_change("SKILL.md", _document(now).encode(), _document(then).encode()))
+    until = time.monotonic() + COMPARE_SECONDS
     for path in sorted({*stored, *new.files}):
         if stored.get(path) != new.files.get(path):
-            found.append(_change(path, stored.get(path), new.files.get(path)))
+            # guard: skill-comparison-is-bounded
+            compared = time.monotonic() < until
+            found.append(_change(path, stored.get(path), new.files.get(path), compared=compared))
     return found
 
 
@@ -169,9 +187,11 @@ def _document(document: SkillDocument) -> str:
     return f"When to use it: {document.description}\nKeywords: {keywords or 'none'}\n\n{document.content}"
 
 
-def _change(path: str, old: bytes | None, new: bytes | None) -> FileChange:
+def _change(
+    path: str, old: bytes | None, new: bytes | None, *, compared: bool = True
+) -> FileChange:
     kind = "added" if old is None else "deleted" if new is None else "changed"
     before, after = text_of(old or b""), text_of(new or b"")
-    if before is None or after is None:
+    if before is None or after is None or not compared:
         return FileChange(path, kind, None)
     return FileChange(path, kind, textdiff.compare(before, after, path)[2])

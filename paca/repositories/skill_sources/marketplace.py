@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,6 +15,8 @@ from paca.repositories.skill_sources.address import SkillSource
 
 PATHS = (".claude-plugin/marketplace.json", "marketplace.json")
 MAX_PLUGINS, MAX_NAME, MAX_DESCRIPTION = 200, 100, 500
+# The folders of a repository times the rows of its list would take hours.
+MAX_COMPARED, MAX_LISTED = 1000, 50
 GITHUB = "https://github.com/"
 
 
@@ -38,7 +40,7 @@ class Marketplace:
     problem: str = ""
 
 
-def read(data: Mapping[str, bytes], skill_folders: Collection[str]) -> Marketplace | None:
+def read(data: Mapping[str, bytes], skill_folders: Sequence[str]) -> Marketplace | None:
     """The marketplace among these files; None if there is none. ``skill_folders``: the folders with a ``SKILL.md``."""
     found = next((data[path] for path in PATHS if path in data), None)
     if found is None:
@@ -54,13 +56,15 @@ def read(data: Mapping[str, bytes], skill_folders: Collection[str]) -> Marketpla
         )
     metadata = value.get("metadata")
     root = metadata.get("pluginRoot") if isinstance(metadata, dict) else ""
-    plugins = [_plugin(row, root, skill_folders) for row in rows[:MAX_PLUGINS]]
+    # guard: marketplace-is-compared-with-few-folders
+    compared = skill_folders[:MAX_COMPARED]
+    plugins = [_plugin(row, root, compared) for row in rows[:MAX_PLUGINS]]
     return Marketplace(
         _text(value.get("name"), MAX_NAME), tuple(each for each in plugins if each is not None)
     )
 
 
-def _plugin(row: Any, root: Any, skill_folders: Collection[str]) -> MarketplacePlugin | None:
+def _plugin(row: Any, root: Any, skill_folders: Sequence[str]) -> MarketplacePlugin | None:
     if not isinstance(row, dict) or not _text(row.get("name"), MAX_NAME):
         return None
     named = (_text(row["name"], MAX_NAME), _text(row.get("description"), MAX_DESCRIPTION))
@@ -76,7 +80,7 @@ def _plugin(row: Any, root: Any, skill_folders: Collection[str]) -> MarketplaceP
 
 
 def _folders(
-    row: dict[str, Any], source: Any, root: Any, skill_folders: Collection[str]
+    row: dict[str, Any], source: Any, root: Any, skill_folders: Sequence[str]
 ) -> tuple[str, ...]:
     """The folders of its skills: those below its own folder, or only those that it lists."""
     bases = [_path(root, source), _path(source)]
@@ -87,14 +91,14 @@ def _folders(
         paths: list[str | None] = [base]
         if listed:
             rows = listed if isinstance(listed, list) else [listed]
-            paths = [_path(base, each) for each in rows]
+            paths = [_path(base, each) for each in rows[:MAX_LISTED]]
         found = [
             folder
             for folder in skill_folders
             if any(path is not None and _is_at_or_below(folder, path) for path in paths)
         ]
         if found:
-            return tuple(sorted(found))
+            return tuple(sorted(found)[:MAX_LISTED])
     return ()
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from paca.agents import skill_archive
 from paca.agents.models import Skill
-from paca.agents.models.skill import MAX_CONTENT_CHARACTERS
+from paca.agents.models.skill import MAX_CONTENT_CHARACTERS, MAX_PATH_CHARACTERS
 from paca.agents.skill_archive import (
     DOCUMENT_NAME,
     MAX_FILE_BYTES,
@@ -29,8 +29,8 @@ MAX_NAMED = 5
 # Characters that no page shows: they can hide words from the person and not from the model. Those of emojis are no
 # sign of that.
 HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\U000e0000-\U000e01ef]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 LFS = b"version https://git-lfs.github.com/spec/"
 PROGRAMS = frozenset({".sh", ".bash", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".ps1", ".bat"})
@@ -68,6 +68,8 @@ class SkillFolders:
             for each in inside
             if PurePosixPath(each.path).name == DOCUMENT_NAME and each.is_file
         }
+        # guard: skill-folders-have-short-paths
+        documents = {each for each in documents if len(each) <= MAX_PATH_CHARACTERS}
         self._files: dict[str, list[TreeEntry]] = {folder: [] for folder in sorted(documents)}
         for each in inside:
             owner = _owner(each.path, documents)
@@ -125,6 +127,8 @@ def read_skill(snapshot: Snapshot, folders: SkillFolders, folder: str) -> FoundS
                 f"{name}: {' '.join(said)}" for name, said in sorted(error.fields.items())
             )
     warnings = tuple(_warnings(entries, others, data, prefix))
+    if read is not None:
+        warnings = (*_escaped(read.document), *warnings)
     return FoundSkill(folder, tuple(entries), read, text, problem, warnings)
 
 
@@ -171,10 +175,7 @@ def _warnings(
 ) -> Iterable[str]:
     hidden = {path: found for path, each in data.items() if (found := hidden_characters(each))}
     for path, signs in sorted(hidden.items())[:MAX_NAMED]:
-        yield (
-            f"{shown(path)} has characters that no page shows ({', '.join(signs)}). They can hide instructions: read it"
-            " with care."
-        )
+        yield _hidden_warning(shown(path), signs)
     programs = [
         each.path.removeprefix(prefix)
         for each in entries
@@ -189,6 +190,17 @@ def _warnings(
         yield f"Links and submodules are left out: {_named(paths)}."
 
 
+def _escaped(document: SkillDocument) -> Iterable[str]:
+    """YAML can write any character as an escape of visible ones, so what was read of it is looked at too."""
+    signs = _hidden(" ".join((document.description, *document.triggers)))
+    if signs:
+        yield _hidden_warning("The description or a keyword", signs)
+
+
+def _hidden_warning(what: str, signs: Sequence[str]) -> str:
+    return f"{what} has characters that no page shows ({', '.join(signs)}). They can hide instructions: read it with care."
+
+
 def hidden_characters(data: bytes) -> list[str]:
     """The code points of characters in a text that no page shows; none for what is no text."""
     try:
@@ -197,6 +209,10 @@ def hidden_characters(data: bytes) -> list[str]:
         return []
     if "\0" in text:
         return []
+    return _hidden(text)
+
+
+def _hidden(text: str) -> list[str]:
     found = dict.fromkeys(f"U+{ord(sign):04X}" for sign in HIDDEN.findall(text))
     return [*found][:MAX_NAMED]
 
@@ -227,8 +243,8 @@ def _parent(path: str) -> str:
 
 
 def _owner(path: str, documents: Collection[str]) -> str | None:
-    """The nearest folder above a file that is one of a skill."""
-    folder = _parent(path)
+    """The nearest folder above a file that is one of a skill. A path can have thousands of folders, one of a skill not."""
+    folder = _parent(path[: MAX_PATH_CHARACTERS + 1])
     while folder not in documents:
         if not folder:
             return None

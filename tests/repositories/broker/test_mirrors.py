@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from paca.repositories.broker import host_git, mirrors
-from paca.repositories.broker.host_git import GitFailed
+from paca.repositories.broker.host_git import GitFailed, HostGit
 from paca.repositories.broker.mirrors import MAX_OWN_READERS, Mirrors, NoPlace
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.git_server import HEADER, TOKEN, git
@@ -113,6 +113,17 @@ async def test_what_git_prints_is_bounded(world: BrokerWorld) -> None:
     with pytest.raises(GitFailed, match="more than was wanted"):
         await world.mirrors.git.run("--version", seconds=60, max_output=5)
     assert (await world.mirrors.git.run("--version", seconds=60)).startswith("git version")
+
+
+async def test_git_on_the_host_has_limits(world: BrokerWorld) -> None:
+    git_on_host = HostGit(1 << 20, max_memory=1 << 30)
+    show = "alias.limits=!cat /proc/self/limits"
+    printed = await git_on_host.run("-c", show, "limits", seconds=60)
+    soft = {line[:26].strip(): line[26:].split()[0] for line in printed.splitlines()}
+    assert soft["Max file size"] == str(1 << 20)
+    assert soft["Max address space"] == str(1 << 30)
+    assert soft["Max core file size"] == "0"
+    assert soft["Max cpu time"] == str(host_git.CPU_SECONDS)
 
 
 async def test_unused_mirror_is_removed(world: BrokerWorld) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from paca.agents.models import Skill
+from paca.repositories.broker import host_git
 from paca.repositories.skill_sources import fetching, reading
 from tests.repositories.skill_sources.actions import (
     BOATS,
@@ -110,6 +111,26 @@ def test_look_warns_of_hidden_characters_links_and_pointers(
     assert "only a pointer comes along: model.bin" in said
     assert "Links and submodules are left out: secrets" in said
     assert "secrets" not in [each["path"] for each in boats["files"]]
+
+
+def test_look_warns_of_hidden_characters_that_the_front_matter_escapes(
+    world: World, api: Api, server: GitServer
+) -> None:
+    def document(name: str, said: str) -> bytes:
+        return f'---\nname: {name}\ndescription: "{said}"\n---\nText.\n'.encode()
+
+    server.commit(
+        "kit",
+        {
+            "skills/boats/SKILL.md": document("boats", r"Good\U000E0041\u3164"),
+            "skills/half/SKILL.md": document("half", r"a\uD800b"),
+            "skills/nul/SKILL.md": document("nul", r"a\0b"),
+        },
+    )
+    found = {each["name"]: each for each in look(api, world, server.url("kit"))["skills"]}
+    assert "U+E0041, U+3164" in found["boats"]["warnings"][0]
+    assert found["half"]["problem"]
+    assert found["nul"]["problem"]
 
 
 def test_skill_in_the_folder_of_another_has_its_own_files(
@@ -215,6 +236,27 @@ def test_two_repositories_are_read_at_once_and_a_third_request_is_told_to_wait(
     assert refusal(api, world, server.url("kit"))[:2] == (503, "skill_source_busy")
     fetching._SLOTS.release()
     assert look(api, world, server.url("kit"))["skills"]
+
+
+def test_few_requests_wait_for_a_repository(
+    world: World, api: Api, server: GitServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = threading.BoundedSemaphore(1)
+    monkeypatch.setattr(fetching, "_PLACES", places)
+    assert places.acquire()
+    assert refusal(api, world, server.url("kit"))[:2] == (503, "skill_source_busy")
+    places.release()
+    assert look(api, world, server.url("kit"))["skills"]
+
+
+def test_git_that_resolves_names_anew_is_not_used(
+    world: World, api: Api, server: GitServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_git, "OLDEST_GIT", (99, 0))
+    status, code, said = refusal(api, world, server.url("kit"))
+    assert (status, code) == (409, "git_server_failed")
+    assert "99.0 is needed" in said
+    assert not [path for method, path, _ in server.requests if method == "POST"]
 
 
 def test_copy_of_a_killed_process_is_removed_and_one_in_use_stays(

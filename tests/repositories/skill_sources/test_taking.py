@@ -8,10 +8,12 @@ from django.db import connection
 
 from paca.accounts.models import AuditEntry
 from paca.agents.models import Skill, SkillFile
+from paca.projects.services import members
+from paca.repositories.skill_sources import looking
 from tests.repositories.skill_sources.actions import BOATS, PLAN, SAILS, look, path, take, taken
 from tests.support.api import Api
 from tests.support.git_server import GitServer, git
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -67,6 +69,45 @@ def test_repeated_import_asks_no_server_and_adds_nothing(
     assert len(server.requests) == asked
     other = take(api, world, found, "skills/sails", Idempotency_Key="one")
     assert other.json()["code"] == "idempotency_key_reused"
+
+
+def test_branch_or_tag_with_the_name_of_a_commit_is_not_taken(
+    world: World, api: Api, server: GitServer
+) -> None:
+    found, kit = look(api, world, server.url("kit")), str(server.root / "kit.git")
+    git("-C", kit, "branch", "f" * 64, "main")
+    git("-C", kit, "tag", "-a", "-m", "x", "v1", "main")
+    for name in ("f" * 64, git("-C", kit, "rev-parse", "v1").strip()):
+        refused = take(api, world, {**found, "commit": name}, "skills/boats")
+        assert (refused.status_code, [*refused.json()["fields"]]) == (400, ["commit"])
+    assert not Skill.objects.exists()
+
+
+def test_each_request_checks_project_and_permission(
+    world: World, api: Api, server: GitServer
+) -> None:
+    skill = taken(api, world, server)
+    source = {
+        "url": server.url("kit"),
+        "commit": skill["git"]["commit"],
+        "folders": ["skills/sails"],
+    }
+    bodies = {
+        path(world, "git", "look"): {"url": server.url("kit")},
+        path(world, "git", "import"): source,
+        path(world, skill["id"], "check"): {},
+        path(world, skill["id"], "update"): {"commit": skill["git"]["commit"]},
+    }
+    other = make_world("Other")
+    asked = len(server.requests)
+    for address, body in bodies.items():
+        assert Api(other.user).post(address, body).status_code == 404
+        foreign = address.replace(str(world.project.pk), str(other.project.pk))
+        assert Api(other.user).post(foreign, body).status_code == 404
+    members.add_person(world.project, user=other.user, role=world.role("Viewer"), by=world.owner)
+    for address, body in bodies.items():
+        assert Api(other.user).post(address, body).status_code == 403
+    assert len(server.requests) == asked
 
 
 @pytest.mark.django_db(transaction=True)
@@ -153,6 +194,25 @@ def test_check_shows_what_an_update_would_undo(world: World, api: Api, server: G
     checked = check(api, world, skill)
     assert checked["moved"] is False
     assert "-Mine." in checked["changes"][0]["diff"]
+
+
+def test_comparison_of_many_files_is_bounded(
+    world: World, api: Api, server: GitServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skill = taken(api, world, server)
+    server.commit("kit", {"skills/boats/plan.md": b"mast\n"})
+    assert check(api, world, skill)["changes"][0]["diff"]
+    monkeypatch.setattr(looking, "COMPARE_SECONDS", 0.0)
+    assert check(api, world, skill)["changes"] == [
+        {"path": "plan.md", "change": "changed", "diff": None}
+    ]
+
+
+def test_keywords_that_differ_in_letter_case_only_are_no_change(
+    world: World, api: Api, server: GitServer
+) -> None:
+    server.commit("kit", {"skills/boats/SKILL.md": BOATS.replace(b": boat\n", b": boat, Boat\n")})
+    assert check(api, world, taken(api, world, server))["changes"] == []
 
 
 def test_skill_that_is_gone_or_not_from_git_has_no_update(

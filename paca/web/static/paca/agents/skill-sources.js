@@ -10,7 +10,7 @@ import { diffView } from "../files/changes.js";
 
 const ALL_SHOWN = 3; // more skills than this are folded
 // The characters that the server warns of, beyond those that `visible` shows.
-const HIDDEN = /[\u00ad\u180e\u200b\u200c\u2060-\u2065\u206a-\u206f]|[\u{e0000}-\u{e01ef}]/gu;
+const HIDDEN = /[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u2028\u2029\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
 /** Text of others with a sign for each character that a page does not show. */
 function shown(text) {
@@ -182,7 +182,7 @@ class SkillSource {
 
 function fileChange({ path, change, diff }) {
   return html`<div class="col gap-2"><p class="label">${{ added: "New: ", deleted: "Deleted: ", changed: "" }[change]}<bdi>${shown(path)}</bdi></p>
-    ${diff === null ? html`<p class="hint">It is no text, so it has no diff.</p>` : diffView({ path, change, diff: shown(diff), size: diff.length })}</div>`;
+    ${diff === null ? html`<p class="hint">It is no text, or too much to compare, so it has no diff.</p>` : diffView({ path, change, diff: shown(diff), size: diff.length })}</div>`;
 }
 
 function updateTemplate(checked, button, place) {
