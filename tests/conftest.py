@@ -30,15 +30,21 @@ PROCESS = (
 # Not even imported for the quick tests: nothing in these folders is quick.
 NEVER_QUICK = ("flows", "installation", "compose", "browser")
 CONTROL_GROUPS = Path("/sys/fs/cgroup/cgroup.controllers")  # in version 2
+RUN_WHOLE = ("tests/conversations/", "tests/projects/")  # on PostgreSQL (tests/on_services.py)
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 SLOW = {"service", "process", "postgres", "docker", "browser"}
 
 empty_tables.install()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Save the imports of slow folders in ``make test-quick``."""
-    is_slow = collection_path.parent == HERE and collection_path.name in NEVER_QUICK
-    return True if is_slow and config.option.markexpr == "quick" else None
+    """Save the imports of folders of which no test will run."""
+    expression = config.option.markexpr
+    folders = NEVER_QUICK if expression == "quick" else ()
+    if expression.startswith("not browser"):
+        folders = ("browser",)
+    is_left_out = collection_path.parent == HERE and collection_path.name in folders
+    return True if is_left_out else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -54,9 +60,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     absent = ["postgres" if _is_on_sqlite() else "sqlite"]
     if os.geteuid() != 0 or not CONTROL_GROUPS.exists():
         absent.append("cgroup2")
-    left_out = [item for item in items if any(map(item.get_closest_marker, absent))]
-    config.hook.pytest_deselected(items=left_out)
+    left_out = {item for item in items if any(map(item.get_closest_marker, absent))}
+    if not _is_on_sqlite():
+        left_out |= {item for item in items if not _may_use_a_service(item)}
+    config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def _may_use_a_service(item: pytest.Item) -> bool:
+    """False for the tests without a database in folders that run whole on PostgreSQL."""
+    if not item.nodeid.startswith(RUN_WHOLE) or item.get_closest_marker("quick") is None:
+        return True
+    names = set(getattr(item, "fixturenames", ()))
+    return bool(names & DATABASE_FIXTURES or item.get_closest_marker("django_db"))
 
 
 def _is_on_sqlite() -> bool:
@@ -70,8 +86,11 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_keepdb: bool, django_db_modify_db_settings: None) -> Iterator[bool]:
-    """Whether the database of the tests stays: on SQLite it is a copy of a migrated one."""
+    """Whether the database of the tests stays: it is a copy of a migrated one."""
     if not _is_on_sqlite():
+        if django_db_keepdb:
+            name = connections["default"].creation._get_test_db_name()
+            migrated_database.copy_on_postgresql(os.environ["DATABASE_URL"], name)
         yield django_db_keepdb
         return
     file = Path(settings.DATABASES["default"]["TEST"]["NAME"])

@@ -148,6 +148,7 @@ def assert_refuses(law: str, write: Callable[[], object]) -> None:
         write()
 
 
+@pytest.mark.sqlite
 def test_migrations_keep_rows_triggers_and_partial_indexes(database, tmp_path):
     with former_migrations():
         migrate(OLD_VERSION)

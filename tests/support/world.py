@@ -8,6 +8,7 @@ from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.projects.models import Member, Project, Role
 from paca.projects.services import projects, workspaces
+from tests.support.recorded_rows import made_once
 
 MODEL = "anthropic/claude-sonnet-4-5"
 
@@ -28,6 +29,10 @@ class World:
 
 def make_world(name: str = "Harbor", **settings: Any) -> World:
     """A new project of this name in a new workspace; ``settings`` are those of its agent."""
+    return made_once(("world", name, repr(settings)), lambda: _make_world(name, settings))
+
+
+def _make_world(name: str, settings: dict[str, Any]) -> World:
     user = User.objects.create_user(username=f"ada-{name.lower()}", password="a long password 7")
     workspace = workspaces.create(name, owner=user)
     project = projects.create(workspace, name, by=user)
