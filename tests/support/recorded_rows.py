@@ -5,11 +5,12 @@ Each repetition has new ids and new times: no cache and no limit knows them from
 """
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
 from django.conf import UserSettingsHolder, settings
@@ -17,56 +18,63 @@ from django.db import connection, transaction
 from django.db.models import Model
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from psycopg.types.json import Jsonb
 
 Made = TypeVar("Made")
 Statement = tuple[str, tuple[Any, ...]]
 ID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
-# The savepoints are those of services. Anything else would be lost in a repetition.
-REPEATABLE = {"INSERT", "SELECT", "SAVEPOINT", "RELEASE"}
+WITHOUT_EFFECT = {"SELECT", "SAVEPOINT", "RELEASE"}
 _recordings: dict[tuple[str, object], "Recording"] = {}
 
 
-def made_once(key: object, make: Callable[[], Made]) -> Made:
+def made_once(key: object, make: Callable[[], Made], *, varying: str = "") -> Made:
     """What ``make`` returns: a dataclass of rows that it inserts. ``key`` says which it makes.
 
-    A test with settings of its own gets rows that the services make under these settings.
+    ``varying`` is the value of a field that differs each time, such as an address with a port.
+
+    A test with settings of its own gets rows that the services make under these settings. So does every test
+    whose rows are not only inserted.
     """
     if isinstance(settings._wrapped, UserSettingsHolder):
         return make()
     recording = _recordings.get((connection.vendor, key))
     if recording is not None:
-        return recording.repeat()
+        return cast(Made, recording.repeat(varying))
     statements: list[Statement] = []
+    others: list[str] = []
 
     def keep(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         verb = sql.partition(" ")[0]
-        assert verb in REPEATABLE, f"cannot be repeated: {sql}"
-        assert not many, f"cannot be repeated: {sql}"
-        if verb == "INSERT":
+        if verb == "INSERT" and not many and " RETURNING " not in sql:
             statements.append((sql, tuple(params)))
+        elif verb not in WITHOUT_EFFECT:
+            others.append(sql)
         return execute(sql, params, many, context)
 
     with transaction.atomic(), connection.execute_wrapper(keep):
         made = make()
-    _recordings[connection.vendor, key] = Recording(statements, made)
+    if not others:
+        _recordings[connection.vendor, key] = Recording(statements, made, varying)
     return made
 
 
 class Recording:
     """Statements that insert rows, and the object that was made of these rows."""
 
-    def __init__(self, statements: list[Statement], made: Any) -> None:
+    def __init__(self, statements: list[Statement], made: Any, varying: str) -> None:
         self._statements = statements
         self._made = copy.deepcopy(made)
         params = [param for _, params in statements for param in params]
+        assert not varying or varying in params, "it is not stored as it was given"
+        self._varying = varying
         self._ids = {UUID(str(each)) for each in params if ID.fullmatch(str(each))}
         times = {str(each) for each in params if TIME.match(str(each))}
         self._times = sorted(filter(None, map(_time, times)))
 
-    def repeat(self) -> Any:
+    def repeat(self, varying: str) -> Any:
         """Insert the rows with new ids, and with times just before now in the same order."""
-        new: dict[Any, Any] = {}
+        new: dict[Any, Any] = {self._varying: varying}
         for old in self._ids:
             id = uuid4()
             new |= {old: id, old.hex: id.hex, str(old): str(id)}
@@ -86,7 +94,7 @@ class Recording:
 
 def _time(text: str) -> datetime | None:
     time = parse_datetime(text)
-    return time.replace(tzinfo=time.tzinfo or timezone.get_default_timezone()) if time else None
+    return time.replace(tzinfo=time.tzinfo or UTC) if time else None
 
 
 def _text(time: datetime) -> str:
@@ -99,8 +107,8 @@ def _renewed(value: Any, new: dict[Any, Any]) -> Any:
         return new.get(value, value)
     if isinstance(value, str):
         return new.get(value) or ID.sub(lambda found: new.get(found[0], found[0]), value)
-    if type(value).__name__ == "Jsonb":
-        assert not ID.search(str(value.obj)), "ids in JSON are not renewed on PostgreSQL"
+    if isinstance(value, Jsonb) and ID.search(text := json.dumps(value.obj)):
+        return Jsonb(json.loads(_renewed(text, new)), value.dumps)
     return value
 
 

@@ -29,7 +29,9 @@ class World:
 
 def make_world(name: str = "Harbor", **settings: Any) -> World:
     """A new project of this name in a new workspace; ``settings`` are those of its agent."""
-    return made_once(("world", name, repr(settings)), lambda: _make_world(name, settings))
+    address = settings.get("base_url", "")
+    key = ("world", name, repr({**settings, "base_url": bool(address)}))
+    return made_once(key, lambda: _make_world(name, settings), varying=address)
 
 
 def _make_world(name: str, settings: dict[str, Any]) -> World:
