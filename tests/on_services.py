@@ -5,7 +5,8 @@ are about locks, leases and transactions, about several writers, about queries a
 about connections that end, and about hints that cross processes.
 
 Everything else runs on SQLite only. The engine, the sandbox, the model adapters and the code of
-pages use no database of their own. ``LEFT_OUT`` names the other files of the folders of journeys,
+pages use no database of their own. Tests without a database are left out of the folders that run whole
+(``RUN_WHOLE`` in tests/conftest.py). ``LEFT_OUT`` names the other files of the folders of journeys,
 workers and sockets, each with its reason; ``tests/test_on_services.py`` finds a file in neither list.
 """
 
