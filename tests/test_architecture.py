@@ -103,6 +103,7 @@ MAY_CROSS = {
     "paca/sandbox/bubblewrap/backend.py": "reads /proc, starts processes, removes files",
     "paca/sandbox/bubblewrap/sandbox_directory.py": "removes files",
     "paca/sandbox/bubblewrap/workspace_copy.py": "mounts and removes files",
+    "paca/sandbox/bubblewrap/setup_files.py": "asks the programs of this server for their versions",
     "paca/sandbox/egress/gates.py": "starts a process, writes files",
     "paca/sandbox/egress/process.py": "a program of its own has an event loop of its own",
     "paca/worker/sandboxes/cache_keeper.py": "walks folders of packages",
@@ -112,6 +113,7 @@ MAY_CROSS = {
     "paca/repositories/broker/running.py": "starts a process",
     "paca/worker/repository_access.py": "a git server may be asked for a token",
     "paca/worker/sandboxes/network_gates.py": "reads and removes files",
+    "paca/worker/sandboxes/setups.py": "reads what the network gate has booked",
     "paca/worker/sandboxes/sweeper.py": "asks the Docker daemon or reads /proc",
 }
 

@@ -265,8 +265,8 @@ def test_a_report_has_the_hosts_and_no_secret(specs: list[SandboxSpec], tmp_path
         folder = GateFolder(tmp_path, UUID(command.call_id.partition("-")[0]))
         folder.create()
         booking = Booking(folder.booked)
-        booking.begin("pypi.org", 443)
-        booking.end("pypi.org", 443, Reason.NONE, sent=10, received=2000)
+        booking.begin("packages.example", 443)
+        booking.end("packages.example", 443, Reason.NONE, sent=10, received=2000)
         booking.begin("tok-3f9a77d2.example.org", 443, Reason.NOT_LISTED)
         return CommandOutcome(1, "Sent tok-3f9a77d2\n", 1.0)
 
@@ -277,7 +277,7 @@ def test_a_report_has_the_hosts_and_no_secret(specs: list[SandboxSpec], tmp_path
     assert row.output == "Sent ***\n"
     assert "tok-3f9a77d2" not in error.value.detail + row.reason + str(row.network)
     found = [(each["host"], each["reason"], each["connections"]) for each in row.network]
-    assert found == [("pypi.org", "", 1), ("***.example.org", "not_listed", 1)]
+    assert found == [("packages.example", "", 1), ("***.example.org", "not_listed", 1)]
     assert row.network[0]["received_bytes"] == 2000
 
 
