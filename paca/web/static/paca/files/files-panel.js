@@ -222,7 +222,7 @@ class PacaFiles extends PacaElement {
     const count = this.#changes?.entries.length;
     return html`<header class="files-head"><h2 class="sr">Files</h2>
       <div class="segmented" role="group" aria-label="What to show">
-        <button type="button" aria-pressed=${this.tab === "changes"} @click=${() => this.#chooseTab("changes")}>Changes${count ? html` <span class="n num">${count}</span>` : nothing}</button>
+        <button type="button" aria-pressed=${this.tab === "changes"} @click=${() => this.#chooseTab("changes")}>Changes${count ? html` <span class="n num">${count.toLocaleString("en")}${this.#changes.cut ? "+" : ""}</span>` : nothing}</button>
         <button type="button" aria-pressed=${this.tab === "files"} @click=${() => this.#chooseTab("files")}>Files</button></div>
       <span class="grow"></span>
       <span class="files-busy" role="status">${this.#loading ? html`${icon("loader-circle", "spin")}<span class="sr">Loading</span>` : nothing}</span>
