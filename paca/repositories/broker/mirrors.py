@@ -117,7 +117,7 @@ class Mirrors:
             )
 
     async def fill(self, route: Route) -> Path:
-        """Make the mirror, unless it is there. Raises what ``update`` does; nothing is left then."""
+        """Make the mirror, unless it is there. Raises ``GitFailed`` and what ``update`` does; nothing is left then."""
         path = self.path(route.mirror)
         async with self._locked(route.mirror) as lock:
             if path.is_dir():

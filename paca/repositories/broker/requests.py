@@ -76,7 +76,7 @@ class GitRequest:
 
 
 def read(conversation_id: UUID, head: Request, reader: asyncio.StreamReader) -> GitRequest:
-    """The request of git in a head. Raises ``Refused`` and ``BrokenBody``."""
+    """The request of git in a head. Raises ``Refused``, ``LfsRefused`` and ``BrokenBody``."""
     target = TARGET.match(head.target)
     if target is None:
         raise Refused("No repository is linked at this address. Use list_repositories.")

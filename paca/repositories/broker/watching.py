@@ -17,10 +17,9 @@ async def while_watched(
     looking = asyncio.create_task(_look_repeatedly(look, seconds))
     try:
         await asyncio.wait({working, looking}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        looking.result()
-        raise AssertionError("it looks until it is cancelled")
+        if not working.done():
+            looking.result()  # it ends only by what it raises
+        return await working
     finally:
         for task in (working, looking):
             task.cancel()

@@ -14,7 +14,7 @@ from uuid import UUID
 from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.conversations import network_use, sandbox_setups
-from paca.sandbox.base import SandboxSpec
+from paca.sandbox.base import SandboxSpec, is_probe_id
 from paca.sandbox.egress.booking import read_lines
 from paca.sandbox.egress.folders import GateFolder
 from paca.sandbox.egress.gates import Gates
@@ -98,6 +98,10 @@ class GateKeeper:
                 has_gates = True
                 continue
             found = known.get(folder.conversation_id)
+            if is_probe_id(folder.conversation_id):  # the doctor's, which removes it itself
+                if await asyncio.to_thread(_is_unused, folder):
+                    self._remove(folder)
+                continue
             # guard: egress-gates-of-deleted-conversations-end
             if found is None:
                 self._remove(folder)

@@ -31,7 +31,7 @@ function row(label, value) {
   return html`<dt>${label}</dt><dd>${value}</dd>`;
 }
 
-const STATES = { open: ["Open", "badge-accent"], merged: ["Merged", "badge-ok"], closed: ["Closed", ""] };
+const STATES = new Map([["open", ["Open", "badge-accent"]], ["merged", ["Merged", "badge-ok"]], ["closed", ["Closed", ""]]]);
 
 /** The branches that agents have pushed for the task, each with its pull request if it has one. */
 function branches({ data: { branches: found } }) {
@@ -42,7 +42,7 @@ function branches({ data: { branches: found } }) {
 function branch({ branch: name, repository, pr_number: pull, pr_url: url, base_branch: base, state }) {
   const title = `${visible(repository)}: ${visible(name)}${base ? ` into ${visible(base)}` : ""}`;
   const shown = html`${icon("git-branch", "icon-s")}<bdi>${visible(name)}</bdi>`;
-  const [label, tone] = STATES[state] ?? [];
+  const [label, tone] = STATES.get(state) ?? [];
   return html`<li class="row">${isAddress(url)
     ? html`<a class="badge badge-line branch" href=${url} target="_blank" rel="noopener noreferrer" title=${title}>${shown}<span class="num">#${pull}</span></a>`
     : html`<span class="badge badge-line branch" title=${title}>${shown}</span>`}${label ? html`<span class="badge ${tone}">${label}</span>` : nothing}</li>`;
