@@ -59,7 +59,7 @@ check: lint test
 
 # To collect all tests takes each process 15 seconds: these folders have the tests of the two tiers.
 test-browser: dev-venv
-	$(PYTEST) -n 3 --dist loadfile -m "browser and not docker" tests/browser
+	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker" tests/browser
 
 test-docker: dev-venv
 	$(PYTEST) -n $(TESTERS) -m "docker and not browser" tests/compose tests/flows tests/sandbox
