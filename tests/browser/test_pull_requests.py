@@ -11,7 +11,6 @@ from tests.browser.conftest import Product
 from tests.browser.pull_requests_seed import LONG, SERVER
 from tests.browser.test_accessibility import violations
 from tests.browser.test_appearance import LOOKS
-from tests.browser.test_teammates import create_project
 
 STATES = {"totals": "Open", "rounding": "Merged", "wrong-way": "Closed", LONG: "Open"}
 
@@ -81,18 +80,3 @@ def test_repositories_are_seen_in_every_state_and_look(
         assert violations(page) == [], name
         page.screenshot(path=product.pictures / f"repositories-{name}.png", full_page=True)
         page.close()
-
-
-def test_project_without_a_repository_says_what_to_do(
-    open_browser: Callable[..., BrowserContext], product: Product
-) -> None:
-    desk = open_browser().new_page()
-    desk.goto("/")
-    project = create_project(desk, "Quay")
-    page = open_browser(**LOOKS["phone-dark"]).new_page()
-    page.goto(f"{project}repositories/")
-    expect(page.get_by_role("heading", name="No repository is linked yet")).to_be_visible()
-    expect(page.get_by_role("button", name="Link it")).to_be_visible()
-    actions.has_no_sideways_scroll(page)
-    assert violations(page) == []
-    page.screenshot(path=product.pictures / "repositories-empty.png", full_page=True)
