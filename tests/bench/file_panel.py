@@ -16,7 +16,7 @@ from tests.support.model_script import calls, says
 
 FILES = 10_000
 PAGE = 1000  # as paca/web/static/paca/files/tree.js loads them
-REQUESTS = 15
+REQUESTS = 40  # so that the slowest two do not decide
 AT_MOST_MS, WHOLE_AT_MOST_MS = 500, 1000
 
 
@@ -44,13 +44,15 @@ def whole(folder: Path) -> Figure:
 def _folders(folder: Path) -> Iterator[tuple[APIClient, str]]:
     """A running sandbox with a folder of 10,000 files and one of ten: a client, and the address of its files."""
     folder.mkdir(parents=True, exist_ok=True)
-    with override_settings(ALLOWED_HOSTS=["testserver"]), Flow(folder) as flow:
+    with override_settings(ALLOWED_HOSTS=["testserver"]), Flow(folder, name=folder.name) as flow:
         script = f"mkdir many few; cd many; touch $(seq -f 'f%05g' {FILES}); touch ../few/{{1..10}}"
         conversation = flow.ask("Make files", [calls(bash=script), says("Made.")])
         client = APIClient()
         client.force_login(flow.world.owner.user)
         project = conversation.row.project_id
-        yield client, f"/api/v1/projects/{project}/conversations/{conversation.id}/files/"
+        address = f"/api/v1/projects/{project}/conversations/{conversation.id}/"
+        assert client.get(address).status_code == 200  # a server has loaded its pages by then
+        yield client, f"{address}files/"
 
 
 def _p95(client: APIClient, address: str, folder: str, files: int, **query: int) -> float:
