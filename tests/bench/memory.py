@@ -14,6 +14,16 @@ from tests.bench.figures import Figure
 from tests.installation.manage_process import Installation, clean_environment
 
 IDLE_SECONDS = 10
+BARE_SERVER = """
+import django, sys, uvicorn
+from django.conf import settings
+settings.configure(INSTALLED_APPS=['django.contrib.auth', 'django.contrib.contenttypes'])
+django.setup()
+from django.core.asgi import get_asgi_application
+get_asgi_application()
+print('ready', flush=True)
+sys.stdin.read()
+"""
 
 
 def idle(folder: Path) -> Figure:
@@ -44,18 +54,8 @@ def resident_mb(pid: int) -> float:
 
 
 def _bare_django() -> float:
-    program = (
-        "import django, sys, uvicorn\n"
-        "from django.conf import settings\n"
-        "settings.configure(INSTALLED_APPS=['django.contrib.auth', 'django.contrib.contenttypes'])\n"
-        "django.setup()\n"
-        "from django.core.asgi import get_asgi_application\n"
-        "get_asgi_application()\n"
-        "print('ready', flush=True)\n"
-        "sys.stdin.read()\n"
-    )
     with subprocess.Popen(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", BARE_SERVER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=clean_environment(),

@@ -25,6 +25,7 @@ ROWS = {
     **_on_each_database("trigger", "triggers.to_first_byte"),
     **_on_each_database("ack", "acknowledging.message_to_acknowledgement"),
     **_on_each_database("memory", "memory.idle"),
+    "start": Row("later_start.until_it_answers"),
     # A project of 10,000 tasks.
     "tasks-list": Row("project_reads.task_list", "postgresql"),
     "tasks-board": Row("project_reads.board", "postgresql"),

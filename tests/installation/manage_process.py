@@ -66,7 +66,6 @@ class Running:
     lines: list[str] = field(default_factory=list)
     port: int = 0
     seconds: float = 0
-    waited_for_a_core: float = 0
 
     @property
     def output(self) -> str:
@@ -137,9 +136,6 @@ class Installation:
             assert time.monotonic() < deadline, running.output
             time.sleep(0.02)
         running.seconds = time.monotonic() - began
-        # Of the main thread: time on a core, time waiting for one, number of time slices.
-        waited = Path(f"/proc/{running.process.pid}/schedstat").read_text().split()[1]
-        running.waited_for_a_core = int(waited) / 1e9
         return running
 
     def up_until(
