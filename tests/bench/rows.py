@@ -31,6 +31,10 @@ ROWS = {
     "tasks-board": Row("project_reads.board", "postgresql"),
     "tasks-search": Row("project_reads.search_words", "postgresql"),
     "tasks-timeline": Row("project_reads.timeline", "postgresql"),
+    # A board in a browser.
+    "board-scroll": Row("big_board.scroll"),
+    "board-drag": Row("big_board.drag"),
+    "board-drop": Row("big_board.drop"),
     # The files of a sandbox, from the API to the sandbox and back.
     **_on_each_database("file-panel", "file_panel.first_page"),
     "file-panel-whole": Row("file_panel.whole"),

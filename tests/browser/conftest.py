@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,9 +55,9 @@ def migrated_installation(folder: Path) -> Installation:
     return Installation(data)
 
 
-@pytest.fixture(scope="session")
-def product(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Product]:
-    installation = migrated_installation(tmp_path_factory.mktemp("browser"))
+@contextmanager
+def started_product(folder: Path, pictures: Path) -> Iterator[Product]:
+    installation = migrated_installation(folder)
     running = installation.up()
     url = f"http://127.0.0.1:{running.port}"
     link = re.search(r"(/link/\S+)", running.output)
@@ -68,18 +69,28 @@ def product(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterato
 
 
 @pytest.fixture(scope="session")
+def product(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Product]:
+    with started_product(tmp_path_factory.mktemp("browser"), pictures) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
 def playwright() -> Iterator[Playwright]:
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
-def chromium(playwright: Playwright) -> Iterator[Browser]:
+def launch(playwright: Playwright) -> Browser:
     """The browser of ``TEST_CHROMIUM``, or the lightest one that is there."""
     names = (os.environ["TEST_CHROMIUM"],) if "TEST_CHROMIUM" in os.environ else EXECUTABLES
     path = next(filter(None, map(shutil.which, names)), "/usr/bin/chromium")
-    browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS])
+    return playwright.chromium.launch(executable_path=path, args=[*FLAGS])
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    browser = launch(playwright)
     yield browser
     browser.close()
 
@@ -110,6 +121,10 @@ class PageWatcher:
 
 @pytest.fixture(scope="session")
 def signed_in(product: Product, chromium: Browser) -> dict:
+    return sign_in(product, chromium)
+
+
+def sign_in(product: Product, chromium: Browser) -> dict:
     """The cookies of the admin, who has used the one-time link and chosen a password."""
     context = chromium.new_context()
     page = context.new_page()

@@ -69,10 +69,10 @@ def long_run(steps: int) -> UUID:
     return sent.conversation_id
 
 
-def big_board(count: int) -> UUID:
+def big_board(count: int, name: str = "Big board") -> UUID:
     """A new project of the admin with this many tasks, evenly in its columns."""
     me = Member.objects.get(project__name="Demo", user__username="admin")
-    project = projects.create(me.project.workspace, "Big board", by=me.user)
+    project = projects.create(me.project.workspace, name, by=me.user)
     owner, kind = project.members.get(), project.task_types.first()
     statuses = list(project.statuses.all())
     tasks = Task.objects.bulk_create(

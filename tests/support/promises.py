@@ -19,8 +19,6 @@ EXIT_CAUSE_SECONDS = 2.0
 DRAIN_SECONDS = 30.0
 # /healthz and /readyz answer, whatever else hangs.
 HEALTH_SECONDS = 2.0
-# A task of the page's main thread while a person scrolls and drags; a longer one is felt.
-LONG_TASK_SECONDS = 0.1
 
 
 @contextmanager
