@@ -9,6 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from paca.conversations.services.files import FilesUnavailable
+from paca.sandbox.files.inside.listing import MAX_SCANNED
 
 MISFIT = "The sandbox gave an answer that does not fit. Try again."
 MAX_ENTRIES, MAX_CHANGES, MAX_LISTED = 10_000, 5_000, 200
@@ -113,10 +114,15 @@ class UploadedSerializer(serializers.Serializer[Any]):
 def folder(found: dict[str, Any]) -> dict[str, Any]:
     """The answer to a list. Raises ``FilesUnavailable`` if it does not fit."""
     entries = _list(found, "entries", MAX_ENTRIES)
+    total = _count(found.get("total"))
+    # A page has a row for each entry, loaded or not.
+    # guard: lists-count-no-more-than-they-look-at
+    if total > MAX_SCANNED:
+        raise FilesUnavailable(MISFIT)
     return {
         "path": _text(found, "path", MAX_PATH),
         "entries": [_entry(each) for each in entries],
-        "total": _count(found.get("total")),
+        "total": total,
         "cut": bool(found.get("cut")),
         "modified": _number(found.get("modified", 0)),  # a worker of an older version does not tell
     }
@@ -191,6 +197,14 @@ def diff(found: dict[str, Any]) -> dict[str, Any]:
         "too_large": bool(found.get("too_large")),
         "problem": _text(found, "problem", MAX_NAME),
     }
+
+
+def uploaded(found: dict[str, Any]) -> dict[str, Any]:
+    """The answer to an upload. Raises ``FilesUnavailable`` if it does not fit."""
+    path = _text(found, "path", MAX_PATH)
+    if not path:
+        raise FilesUnavailable(MISFIT)
+    return {"path": path, "size": _count(found.get("size"))}
 
 
 def _text(found: dict[str, Any], name: str, at_most: int) -> str:

@@ -56,6 +56,7 @@ def take(
         mine = FileRequest.objects.filter(pk=request.pk, state=FileRequestState.WAITING)
         # guard: one-worker-answers-a-file-request
         if mine.update(state=FileRequestState.TAKEN, worker=worker):
+            request.state, request.worker = FileRequestState.TAKEN, worker
             found.append(request)
             taken[request.conversation_id] += 1
     return found
@@ -70,73 +71,78 @@ def delete_expired() -> int:
     return FileRequest.objects.filter(expires_at__lte=timezone.now()).delete()[0]
 
 
-def answer(request_id: UUID, value: dict[str, Any], *, more: bool = False) -> bool:
+def _mine(request: FileRequest) -> QuerySet[FileRequest]:
+    """The row of a request for as long as its worker answers it: once it is handed back, it is that of another one."""
+    # guard: file-request-is-answered-by-its-worker-only
+    return FileRequest.objects.filter(pk=request.pk, worker=request.worker, state__in=OPEN)
+
+
+def answer(request: FileRequest, value: dict[str, Any], *, more: bool = False) -> bool:
     """Store the answer. With ``more`` parts follow. False if nobody waits for it any more."""
     changes: dict[str, Any] = {"answer": value, "state": FileRequestState.DONE}
     if more:
         until = timezone.now() + timedelta(seconds=STREAM_SECONDS)
         changes |= {"state": FileRequestState.STREAMING, "expires_at": until}
-    return bool(FileRequest.objects.filter(pk=request_id, state__in=OPEN).update(**changes))
+    return bool(_mine(request).update(**changes))
 
 
 @transaction.atomic
-def answer_packed(request_id: UUID, packed: bytes) -> None:
+def answer_packed(request: FileRequest, packed: bytes) -> None:
     """Store an answer as the sandbox has packed it. It is unpacked where it is read."""
-    rows = FileRequest.objects.filter(pk=request_id, state__in=OPEN)
-    if rows.update(state=FileRequestState.DONE):
-        FileRequestPart.objects.create(request_id=request_id, number=0, data=packed)
+    if _mine(request).update(state=FileRequestState.DONE):
+        FileRequestPart.objects.create(request=request, number=0, data=packed)
 
 
-def fail(request_id: UUID, code: str, detail: str) -> None:
+def fail(request: FileRequest, code: str, detail: str) -> None:
     """Store the error that ends a request."""
-    rows = FileRequest.objects.filter(pk=request_id, state__in=OPEN)
-    rows.update(state=FileRequestState.FAILED, error_code=code, error_detail=detail)
+    _mine(request).update(state=FileRequestState.FAILED, error_code=code, error_detail=detail)
 
 
-def hand_back(request_id: UUID) -> None:
+def hand_back(request: FileRequest) -> None:
     """Leave a request to another worker. One of which the reader has a part already ends with an error: nobody sends the rest.
 
     To carry a request out twice changes nothing: an upload finds its own file.
     """
-    mine = FileRequest.objects.filter(pk=request_id)
+    taken = _mine(request).filter(state=FileRequestState.TAKEN)
     # guard: worker-that-ends-hands-its-file-requests-back
-    if mine.filter(state=FileRequestState.TAKEN).update(state=FileRequestState.WAITING, worker=""):
-        for conversation_id in mine.values_list("conversation_id", flat=True):
-            get_bus().signal(conversation_id, Signal.FILES)
+    if taken.update(state=FileRequestState.WAITING, worker=""):
+        get_bus().signal(request.conversation_id, Signal.FILES)
     else:
-        fail(request_id, "files_unavailable", ENDED)
+        fail(request, "files_unavailable", ENDED)
 
 
-def hand_back_of_dead_workers() -> int:
-    """Leave the requests of workers that are not registered any more to another one; gives their number."""
-    taken = FileRequest.objects.filter(state__in=OPEN).exclude(worker="")
-    lost = taken.exclude(worker__in=Worker.objects.values("id")).values_list("pk", flat=True)
-    found = list(lost)
-    for request_id in found:
-        hand_back(request_id)
-    return len(found)
+def hand_back_of_dead_workers(asking: str) -> int:
+    """Leave the requests of workers that are not registered any more to another one; gives their number.
+
+    ``asking`` is the worker that asks: it is alive, whatever the register says of it.
+    """
+    taken = FileRequest.objects.filter(state__in=OPEN).exclude(worker__in=("", asking))
+    lost = list(taken.exclude(worker__in=Worker.objects.values("id")))
+    for request in lost:
+        hand_back(request)
+    return len(lost)
 
 
 @transaction.atomic
-def add_part(request_id: UUID, number: int, data: bytes) -> bool:
+def add_part(request: FileRequest, number: int, data: bytes) -> bool:
     """Store the next part of a download or an upload; False if nobody waits for it any more."""
-    rows = FileRequest.objects.filter(pk=request_id, state=FileRequestState.STREAMING)
+    rows = _mine(request).filter(state=FileRequestState.STREAMING)
     if not rows.select_for_update(of=("self",)).exists():
         return False
-    FileRequestPart.objects.create(request_id=request_id, number=number, data=data)
+    FileRequestPart.objects.create(request=request, number=number, data=data)
     return True
 
 
-def unread_parts(request_id: UUID) -> int | None:
+def unread_parts(request: FileRequest) -> int | None:
     """How many parts wait for the reader; None if it has gone."""
-    if not FileRequest.objects.filter(pk=request_id).exists():
+    if not _mine(request).exists():
         return None
-    return FileRequestPart.objects.filter(request=request_id).count()
+    return FileRequestPart.objects.filter(request=request).count()
 
 
-def finish(request_id: UUID) -> None:
+def finish(request: FileRequest) -> None:
     """Say that every part is stored."""
-    rows = FileRequest.objects.filter(pk=request_id, state=FileRequestState.STREAMING)
+    rows = _mine(request).filter(state=FileRequestState.STREAMING)
     rows.update(state=FileRequestState.DONE)
 
 

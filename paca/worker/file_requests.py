@@ -91,7 +91,7 @@ class FileServer:
             await self._database.call(file_requests.delete_expired)
         if time.monotonic() - self._freed_at > FREE_SECONDS:
             self._freed_at = time.monotonic()
-            await self._database.call(file_requests.hand_back_of_dead_workers)
+            await self._database.call(file_requests.hand_back_of_dead_workers, self._worker_id)
         for ops, free in self._free.items():
             if not free:
                 continue
@@ -126,7 +126,7 @@ class FileServer:
                 await self._answer(request, place)
         except asyncio.CancelledError:
             with tolerated("return of a request for files"):
-                await self._database.call(file_requests.hand_back, request.pk)
+                await self._database.call(file_requests.hand_back, request)
             raise
         except TimeoutError:
             await self._fail(request, "files_unavailable", BUSY)
@@ -145,7 +145,7 @@ class FileServer:
 
     async def _fail(self, request: FileRequest, code: str, detail: str) -> None:
         with tolerated("answer to a request for files"):
-            await self._database.call(file_requests.fail, request.pk, code, detail)
+            await self._database.call(_store_failure, request, code, detail)
 
     async def _answer(self, request: FileRequest, place: int) -> None:
         async with self._opened(request, place) as sandbox:
@@ -154,15 +154,12 @@ class FileServer:
             elif request.op == "archive":
                 await Archive(request, self._database).run(sandbox)
             elif request.op == "upload":
-                await self._store(request, await Upload(request, self._database).run(sandbox))
+                found = await Upload(request, self._database).run(sandbox)
+                await self._database.call(_store_found, request, found)
             else:
                 async with client.asking(sandbox, request.op, **request.arguments) as reply:
                     packed = await reply.packed()
                 await self._database.call(_store_shown, request, packed)
-
-    async def _store(self, request: FileRequest, found: dict[str, Any]) -> None:
-        value = json.loads(to_storable_json(found))
-        await self._database.call(file_requests.answer, request.pk, value)
 
     @asynccontextmanager
     async def _opened(self, request: FileRequest, place: int) -> AsyncIterator[Sandbox]:
@@ -202,12 +199,26 @@ class FileServer:
         )
 
 
+def _store_found(request: FileRequest, found: dict[str, Any]) -> None:
+    mask = mask_of_conversation(request.conversation_id)
+    value = mask.value(json.loads(to_storable_json(found)))
+    file_requests.answer(request, value)
+
+
+def _store_failure(request: FileRequest, code: str, detail: str) -> None:
+    """Store an error without secrets: its words may come from inside the sandbox."""
+    mask = mask_of_conversation(request.conversation_id)
+    # guard: errors-about-files-hold-no-secret
+    shown = mask.text(detail)
+    file_requests.fail(request, code, shown)
+
+
 def _store_shown(request: FileRequest, packed: bytes) -> None:
     """Store an answer without the secrets that a command has written into a file. Raises ``FilesBroken``."""
     mask = mask_of_conversation(request.conversation_id)
     # guard: shown-files-hold-no-secret
     shown = masked_answer(packed, mask)
-    file_requests.answer_packed(request.pk, shown)
+    file_requests.answer_packed(request, shown)
 
 
 async def _never() -> bool:

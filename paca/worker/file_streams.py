@@ -47,23 +47,21 @@ class Parts:
         """Store the next part, once there is room. Raises ``ReaderGone``."""
         async with asyncio.timeout(READER_SECONDS):
             while True:
-                waiting = await self._database.call(file_requests.unread_parts, self._request.pk)
+                waiting = await self._database.call(file_requests.unread_parts, self._request)
                 if waiting is None:
                     raise ReaderGone
                 # guard: downloads-wait-for-their-reader
                 if waiting < file_requests.MAX_UNREAD_PARTS:
                     break
                 await asyncio.sleep(LOOK_SECONDS)
-        added = await self._database.call(
-            file_requests.add_part, self._request.pk, self._number, data
-        )
+        added = await self._database.call(file_requests.add_part, self._request, self._number, data)
         if not added:
             raise ReaderGone
         self._number += 1
 
     async def finish(self) -> None:
         """Say that every part is stored."""
-        await self._database.call(file_requests.finish, self._request.pk)
+        await self._database.call(file_requests.finish, self._request)
 
 
 class Download:
@@ -79,7 +77,7 @@ class Download:
             head = await reply.answer()
             size = _size(head.get("size"))
             facts = {"size": size, "media": to_storable(str(head.get("media", ""))[:40])}
-            await self._database.call(file_requests.answer, self._request.pk, facts, more=True)
+            await self._database.call(file_requests.answer, self._request, facts, more=True)
             try:
                 if await self._send(reply, parts, size) != size:
                     raise WorkspaceError(CUT)
@@ -122,7 +120,7 @@ class Archive:
         parts = Parts(self._request, self._database)
         async with client.asking(sandbox, "archive", **self._request.arguments) as reply:
             found = await reply.next()  # an error of the folder comes before the first part
-            await self._database.call(file_requests.answer, self._request.pk, {}, more=True)
+            await self._database.call(file_requests.answer, self._request, {}, more=True)
             try:
                 with zipfile.ZipFile(
                     self._sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1

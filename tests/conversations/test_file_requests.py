@@ -1,12 +1,14 @@
 """Requests for files as rows: how many there may be, who answers them, how long they wait, and what is left of them."""
 
+import threading
+
 import pytest
 from django.db import connection
 from django.utils import timezone
 
 from paca.common import database_threads
 from paca.common.errors import NotFound
-from paca.conversations import deletion, file_requests, store
+from paca.conversations import deletion, file_answers, file_requests, store
 from paca.conversations.models import (
     FileRequest,
     FileRequestPart,
@@ -99,7 +101,7 @@ def test_requests_that_wait_leave_threads_for_pages(conversation, monkeypatch):
         except files.FilesBusy:
             answers.append("busy")
         for taken in file_requests.take("w", ops=("list",), at_most=1):
-            file_requests.answer(taken.pk, {"path": "."})
+            file_requests.answer(taken, {"path": "."})
 
     monkeypatch.setattr(files.time, "sleep", sleep)
     monkeypatch.setattr(files, "MAX_OPEN_OF_CONVERSATION", 1000)
@@ -136,16 +138,35 @@ def test_upload_whose_conversation_is_deleted_meanwhile_says_so(chat, conversati
 
 def test_worker_that_ends_leaves_its_requests_to_another_one(conversation):
     asked = files.begin(conversation, "list", {"path": "."})
-    file_requests.take("one", ops=("list",), at_most=1)
-    file_requests.hand_back(asked.pk)
+    [of_one] = file_requests.take("one", ops=("list",), at_most=1)
+    file_requests.hand_back(of_one)
     assert file_requests.take("two", ops=("list",), at_most=1) == [asked]
+
+
+def test_request_that_was_handed_on_takes_nothing_from_its_first_worker(conversation):
+    asked = files.begin(conversation, "archive", {"path": "."})
+    [of_one] = file_requests.take("one", ops=("archive",), at_most=1)
+    file_requests.hand_back(of_one)
+    [of_two] = file_requests.take("two", ops=("archive",), at_most=1)
+    # What the first worker had on its way when it was told to end.
+    assert not file_requests.answer(of_one, {}, more=True)
+    file_requests.answer_packed(of_one, b"")
+    file_requests.fail(of_one, "files_unavailable", "Late.")
+    file_requests.hand_back(of_one)
+    assert file_requests.answer(of_two, {}, more=True)
+    assert not file_requests.add_part(of_one, 0, b"of one")
+    assert file_requests.unread_parts(of_one) is None
+    file_requests.finish(of_one)
+    assert file_requests.add_part(of_two, 0, b"of two")
+    file_requests.finish(of_two)
+    assert file_downloads.read_small(asked, 6) == b"of two"
 
 
 def test_worker_that_ends_in_a_download_ends_it_with_the_next_step(conversation):
     asked = files.begin(conversation, "download", {"path": "a"})
-    file_requests.take("one", ops=("download",), at_most=1)
-    file_requests.answer(asked.pk, {"size": 2}, more=True)
-    file_requests.hand_back(asked.pk)
+    [taken] = file_requests.take("one", ops=("download",), at_most=1)
+    file_requests.answer(taken, {"size": 2}, more=True)
+    file_requests.hand_back(taken)
     with pytest.raises(files.FilesUnavailable, match="Try again"):
         file_downloads.take_part(asked.pk, 0)
 
@@ -157,7 +178,8 @@ def test_requests_of_a_dead_worker_go_to_another_one(conversation):
     lost, kept = (files.begin(conversation, "list", {"path": "."}) for _ in range(2))
     file_requests.take("dead", ops=("list",), at_most=1)
     file_requests.take("alive", ops=("list",), at_most=1)
-    assert file_requests.hand_back_of_dead_workers() == 1
+    assert file_requests.hand_back_of_dead_workers("dead") == 0  # it asks, so it is alive
+    assert file_requests.hand_back_of_dead_workers("alive") == 1
     assert file_requests.take("alive", ops=("list",), at_most=4) == [lost]
     kept.refresh_from_db()
     assert kept.state == FileRequestState.TAKEN
@@ -178,16 +200,71 @@ def test_worker_that_dies_ends_the_request_at_its_limit(conversation, monkeypatc
 
 def test_parts_of_a_download_come_in_order_and_go_with_the_reading(conversation):
     asked = files.begin(conversation, "download", {"path": "a"})
-    file_requests.take("w", ops=("download",), at_most=1)
+    [taken] = file_requests.take("w", ops=("download",), at_most=1)
     assert file_downloads.take_part(asked.pk, 0) == (None, False)
-    assert file_requests.answer(asked.pk, {"size": 2}, more=True)
-    assert file_requests.add_part(asked.pk, 0, b"a")
-    assert file_requests.add_part(asked.pk, 1, b"b")
-    file_requests.finish(asked.pk)
+    assert file_requests.answer(taken, {"size": 2}, more=True)
+    assert file_requests.add_part(taken, 0, b"a")
+    assert file_requests.add_part(taken, 1, b"b")
+    file_requests.finish(taken)
     assert file_downloads.read_small(asked, 2) == b"ab"
     assert not FileRequestPart.objects.exists()
-    assert file_requests.unread_parts(asked.pk) is None
-    assert not file_requests.add_part(asked.pk, 2, b"c")
+    assert file_requests.unread_parts(taken) is None
+    assert not file_requests.add_part(taken, 2, b"c")
+
+
+def test_download_whose_bytes_do_not_come_holds_no_thread_that_pages_need(
+    conversation, monkeypatch
+):
+    clock, refused = FakeClock(), []
+    monkeypatch.setattr(files, "_places", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(files, "clock", clock)
+    monkeypatch.setattr(file_downloads, "clock", clock)
+
+    def sleep(_):
+        clock.advance(5)
+        for taken in file_requests.take("w", ops=("download",), at_most=1):
+            file_requests.answer(taken, {"size": 2}, more=True)
+            return
+        with pytest.raises(files.FilesBusy):
+            files.ask(conversation, "list", path=".")
+        refused.append(1)
+
+    monkeypatch.setattr(files.time, "sleep", sleep)
+    with pytest.raises(files.FilesUnavailable, match="too long"):
+        file_downloads.begin(conversation, "download", {"path": "a"}, in_memory=10)
+    assert refused
+    assert not FileRequest.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"path": "a"},
+        {"path": "a", "size": "x"},
+        {"path": "a", "size": -1},
+        {"path": ["a"], "size": 1},
+    ],
+)
+def test_answer_to_an_upload_that_does_not_fit_is_refused_and_not_logged(
+    chat, conversation, monkeypatch, said
+):
+    def sleep(_):
+        for taken in file_requests.take("w", ops=("upload",), at_most=1):
+            file_requests.answer(taken, said)
+
+    monkeypatch.setattr(files.time, "sleep", sleep)
+    before = conversation.events.count()
+    with pytest.raises(files.FilesUnavailable, match="does not fit"):
+        file_uploads.upload(conversation, name="a", folder=".", data=[b"1"], by=chat.world.owner)
+    assert conversation.events.count() == before
+
+
+def test_list_that_counts_more_than_it_can_have_seen_is_refused():
+    said = {"path": ".", "entries": [], "total": 200_000}
+    assert file_answers.folder(said)["total"] == 200_000
+    with pytest.raises(files.FilesUnavailable, match="does not fit"):
+        file_answers.folder({**said, "total": 200_001})
 
 
 @pytest.mark.parametrize(
@@ -203,7 +280,7 @@ def test_parts_of_a_download_come_in_order_and_go_with_the_reading(conversation)
 def test_error_of_the_sandbox_becomes_an_answer(conversation, monkeypatch, code, error):
     def sleep(_):
         [taken] = file_requests.take("w", ops=("list",), at_most=1)
-        file_requests.fail(taken.pk, code, "Why.")
+        file_requests.fail(taken, code, "Why.")
 
     monkeypatch.setattr(files.time, "sleep", sleep)
     with pytest.raises(error, match="Why"):

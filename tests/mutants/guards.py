@@ -2253,6 +2253,23 @@ MUTANTS = (
         (f"{FILE_REQUESTS}::test_worker_that_ends_leaves_its_requests_to_another_one",),
     ),
     Mutant(
+        "file-request-is-answered-by-its-worker-only",
+        value("FileRequest.objects.filter(pk=request.pk, state__in=OPEN)"),
+        (f"{FILE_REQUESTS}::test_request_that_was_handed_on_takes_nothing_from_its_first_worker",),
+    ),
+    Mutant(
+        "lists-count-no-more-than-they-look-at",
+        never,
+        (f"{FILE_REQUESTS}::test_list_that_counts_more_than_it_can_have_seen_is_refused",),
+    ),
+    Mutant(
+        "errors-about-files-hold-no-secret",
+        value("detail"),
+        (
+            "tests/worker/test_file_masking.py::test_worker_stores_answers_without_the_secrets_of_the_conversation",
+        ),
+    ),
+    Mutant(
         "one-worker-answers-a-file-request",
         always,
         (f"{FILE_REQUESTS}::test_request_is_taken_by_one_worker",),

@@ -19,6 +19,10 @@ from paca.sandbox.files.names import UniqueNames, safe_part
         ("NUL", "_NUL"),
         ("a\nb\u202etxt.exe", "a_b_txt.exe"),
         ("a. ", "a"),
+        ("a. .", "a"),
+        ("con .", "_con"),
+        ("CON .txt", "_CON .txt"),
+        ("com¹.txt", "_com¹.txt"),
         ("\ud800x", "_x"),
         ("é.txt", "é.txt"),
     ],
@@ -30,6 +34,7 @@ def test_name_becomes_safe(name, safe):
 def test_long_name_keeps_its_ending():
     assert safe_part("ä" * 500 + ".tar").endswith("ä.tar")
     assert len(safe_part("ä" * 500 + ".tar").encode()) <= 200
+    assert safe_part("a" * 198 + " .b" + "c" * 90) == "a" * 198
 
 
 def test_names_of_an_archive_are_relative_and_differ_on_every_system():

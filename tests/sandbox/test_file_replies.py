@@ -82,7 +82,8 @@ async def test_packed_answer_is_read_within_its_limit():
 async def test_packed_answer_of_very_many_values_is_refused_before_it_fills_the_memory():
     texts = b'{"a":"' + b"[" * 3_000_000 + b'"}'
     assert unpack(zlib.compress(texts))["a"][:2] == "[["
-    for bad in (b'{"a":[' + b"[]," * 500_000 + b"[]]}", b'{"a":"' + b'\\"' * 1_000_000):
+    one_object = b"{" + b",".join(b'"%d":1' % number for number in range(300_000)) + b"}"
+    for bad in (b'{"a":[' + b"[]," * 500_000 + b"[]]}", b'{"a":"' + b'\\"' * 1_000_000, one_object):
         with pytest.raises(FilesBroken):
             unpack(zlib.compress(bad))
 

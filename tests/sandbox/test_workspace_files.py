@@ -212,6 +212,8 @@ async def test_archive_follows_no_link_and_tells_what_it_left_out(handle):
     assert data == b"1\n1\n"
     assert sorted(answers[-1]["left_out"]) == ["p", "secret", "up"]
     assert answers[-1]["collapsed"] == ["node_modules"]
+    with pytest.raises(NotAFile, match="not a folder"):
+        await collect(handle, "archive", path="d/a")
 
 
 async def upload(handle: SandboxHandle, name: str, data: bytes, folder: str = "."):

@@ -13,7 +13,7 @@ from paca.conversations.models import Sandbox, SandboxState
 from paca.conversations.services import files
 from paca.sandbox.files import client
 from paca.worker.file_masking import masked_answer, masked_diff
-from paca.worker.file_requests import _store_shown
+from paca.worker.file_requests import _store_failure, _store_found, _store_shown
 from tests.conversations.chat import Chat
 
 SECRET = "canary-0123456789-abcdef"
@@ -67,6 +67,15 @@ def test_worker_stores_answers_without_the_secrets_of_the_conversation():
     columns = {"backend": "bubblewrap", "state": SandboxState.ENDED, "last_used_at": timezone.now()}
     Sandbox.objects.create(conversation=conversation, **columns)
     asked = files.begin(conversation, "show", {"path": "a"})
-    file_requests.take("w", ops=("show",), at_most=1)
-    _store_shown(asked, client.pack({"text": f"a {SECRET}"}))
+    [taken] = file_requests.take("w", ops=("show",), at_most=1)
+    _store_shown(taken, client.pack({"text": f"a {SECRET}"}))
     assert files.wait(asked) == {"text": "a ***"}
+    asked = files.begin(conversation, "show", {"path": "a"})
+    [taken] = file_requests.take("w", ops=("show",), at_most=1)
+    _store_failure(taken, "workspace_error", f"{SECRET}: no such thing")
+    with pytest.raises(files.FilesUnavailable, match=r"\*\*\*: no such thing"):
+        files.wait(asked)
+    asked = files.begin(conversation, "upload", {"name": "a"})
+    [taken] = file_requests.take("w", ops=("upload",), at_most=1)
+    _store_found(taken, {"path": f"a/{SECRET}", "size": 1})
+    assert files.wait(asked) == {"path": "a/***", "size": 1}

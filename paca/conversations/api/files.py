@@ -23,8 +23,9 @@ from paca.common.api.serializers import QuerySerializer
 from paca.common.api.throttling import RequestsPerMinute
 from paca.common.errors import Invalid
 from paca.conversations import file_answers, selectors
-from paca.conversations.models import Conversation, FileRequest
+from paca.conversations.models import Conversation
 from paca.conversations.services import file_downloads, file_uploads, files
+from paca.conversations.services.file_downloads import Begun
 from paca.projects.api.base import ProjectView
 from paca.sandbox.files.names import safe_part
 
@@ -186,14 +187,13 @@ class FileContent(FilesView):
     def get(self, request: Request, conversation_id: UUID) -> HttpResponseBase:
         """Download one file of up to 512 MiB. It has no type that a browser would show as a page."""
         query = PathQuery.read_query(request)
-        asked, head = file_downloads.begin(self.conversation, "download", query)
-        size = head.get("size")
+        begun = file_downloads.begin(
+            self.conversation, "download", query, in_memory=IN_MEMORY_BYTES
+        )
         name = safe_part(query["path"].rstrip("/").rpartition("/")[2])
         # guard: downloads-have-no-active-type
-        media = head["media"] if head.get("media") in IMAGE_TYPES else UNKNOWN_TYPE
-        return _download(
-            asked, name=name, media=media, size=size if isinstance(size, int) else None
-        )
+        media = begun.head["media"] if begun.head.get("media") in IMAGE_TYPES else UNKNOWN_TYPE
+        return _download(begun, name=name, media=media)
 
 
 class FileArchive(FilesView):
@@ -210,10 +210,10 @@ class FileArchive(FilesView):
         Links are left out, and folders that programs fill, such as `node_modules` and `.git`. The zip tells what is not in it.
         """
         query = ArchiveQuery.read_query(request)
-        asked, _ = file_downloads.begin(self.conversation, "archive", query)
+        begun = file_downloads.begin(self.conversation, "archive", query)
         folder = query["path"].rstrip("/").rpartition("/")[2]
         name = "files" if folder in ("", ".", "..") else safe_part(folder)
-        return _download(asked, name=f"{name}.zip", media="application/zip", size=None)
+        return _download(begun, name=f"{name}.zip", media="application/zip")
 
 
 class FileChanges(FilesView):
@@ -248,7 +248,7 @@ def _start_of(conversation: Conversation) -> dict[str, Any]:
     return {"commits": files.cloned_commits(owner), "since": files.copied_at(owner)}
 
 
-def _download(asked: FileRequest, *, name: str, media: str, size: int | None) -> HttpResponseBase:
+def _download(begun: Begun, *, name: str, media: str) -> HttpResponseBase:
     headers = {
         "Content-Type": media,
         "Content-Disposition": content_disposition_header(True, name),
@@ -256,12 +256,12 @@ def _download(asked: FileRequest, *, name: str, media: str, size: int | None) ->
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-store",
     }
-    if size is None:
-        return StreamingHttpResponse(_Stream(asked.pk), headers=headers)
-    headers["Content-Length"] = str(size)
-    if size <= IN_MEMORY_BYTES:
-        return HttpResponse(file_downloads.read_small(asked, size), headers=headers)
-    return StreamingHttpResponse(_Stream(asked.pk), headers=headers)
+    size = begun.head.get("size")
+    if isinstance(size, int):
+        headers["Content-Length"] = str(size)
+    if begun.data is not None:
+        return HttpResponse(begun.data, headers=headers)
+    return StreamingHttpResponse(_Stream(begun.request.pk), headers=headers)
 
 
 class _Stream:

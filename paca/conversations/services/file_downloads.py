@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -19,14 +20,29 @@ from paca.conversations.services import files
 SILENT_SECONDS = 40.0  # of a worker that sends parts
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A download and its first answer, ``head``. ``data`` are all its bytes, if they are few; the row is deleted then."""
+
+    request: FileRequest
+    head: dict[str, Any]
+    data: bytes | None = None
+
+
 def begin(
-    conversation: Conversation, op: str, arguments: dict[str, Any]
-) -> tuple[FileRequest, dict[str, Any]]:
-    """A request whose answer comes in parts, and its first answer. Raises what ``files.ask`` raises."""
+    conversation: Conversation, op: str, arguments: dict[str, Any], *, in_memory: int = 0
+) -> Begun:
+    """Ask for something that comes in parts. Up to ``in_memory`` bytes are read here: a sandbox that sends them slowly
+    holds no thread that pages need. Raises what ``files.ask`` raises.
+    """
     with files.place_to_wait():
         request = files.begin(conversation, op, arguments)
         try:
-            return request, files.wait(request)
+            head = files.wait(request)
+            size = head.get("size")
+            if isinstance(size, int) and size <= in_memory:
+                return Begun(request, head, read_small(request, size))
+            return Begun(request, head)
         except BaseException:
             files.delete(request.pk)
             raise

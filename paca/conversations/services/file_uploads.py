@@ -14,7 +14,7 @@ from django.utils import timezone
 from paca import events
 from paca.common import disk_space
 from paca.common.errors import NotFound
-from paca.conversations import file_requests, store
+from paca.conversations import file_answers, file_requests, store
 from paca.conversations.models import Conversation, FileRequest, FileRequestState
 from paca.conversations.services import files
 from paca.projects.models import Member
@@ -38,14 +38,13 @@ def upload(
     with files.place_to_wait():
         request = begin(conversation, arguments, data)
         try:
-            found = files.wait(request)
+            found = file_answers.uploaded(files.wait(request))
         finally:
             files.delete(request.pk)
-    path, size = str(found.get("path", ""))[: files.MAX_PATH], int(found.get("size", 0))
-    told = events.FileChanged(path=path, change="uploaded", size=size, by=by.name)
+    told = events.FileChanged(**found, change="uploaded", by=by.name)
     with suppress(NotFound):  # the conversation was deleted meanwhile
         store.append(conversation.pk, told)
-    return {"path": path, "size": size}
+    return found
 
 
 def begin(
@@ -90,7 +89,7 @@ def _store_parts(request: FileRequest, data: Iterable[bytes]) -> int:
             raise files.WorkspaceFileTooLarge(
                 f"A file has at most {settings.WORKSPACE_UPLOAD_MIB} MiB."
             )
-        if not file_requests.add_part(request.pk, number, piece):
+        if not file_requests.add_part(request, number, piece):
             raise NotFound  # it was deleted meanwhile, with its conversation
     return size
 

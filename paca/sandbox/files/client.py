@@ -76,7 +76,7 @@ ANY_PYTHON = 2  # the version of the format that every Python 3 reads
 MAX_FRAME_BYTES = 4 << 20
 MAX_ANSWER_BYTES = 16 << 20
 PLAIN_ANSWER_BYTES = 1 << 20
-MAX_CONTAINERS = 50_000
+MAX_CONTAINERS, MAX_VALUES = 50_000, 250_000
 TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # without going back
 SILENT_SECONDS = 30.0
 MAX_DETAIL_CHARACTERS = 500
@@ -173,7 +173,7 @@ def unpack(packed: bytes) -> dict[str, Any]:
     if unpacking.unconsumed_tail or not unpacking.eof:
         raise FilesBroken(BROKEN)
     # guard: packed-answers-hold-few-values
-    if len(payload) > PLAIN_ANSWER_BYTES and _containers(payload) > MAX_CONTAINERS:
+    if len(payload) > PLAIN_ANSWER_BYTES and _holds_too_much(payload):
         raise FilesBroken(BROKEN)
     return _parse(payload)
 
@@ -183,10 +183,12 @@ def pack(answer: dict[str, Any]) -> bytes:
     return zlib.compress(json.dumps(answer, separators=(",", ":")).encode(), 1)
 
 
-def _containers(payload: bytes) -> int:
-    """How many lists and objects there are. Each takes much more memory than the two bytes that it is written with."""
+def _holds_too_much(payload: bytes) -> bool:
+    """Whether there are too many lists, objects or values: each takes much more memory than the few bytes that it is
+    written with."""
     bare = TEXTS.sub(b"", payload)
-    return bare.count(b"[") + bare.count(b"{")
+    containers = bare.count(b"[") + bare.count(b"{")
+    return containers > MAX_CONTAINERS or bare.count(b",") > MAX_VALUES
 
 
 def _parse(payload: bytes) -> dict[str, Any]:

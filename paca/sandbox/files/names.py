@@ -18,13 +18,16 @@ HIDDEN = {
 UNSAFE = re.compile(r'[<>:"|?*\\]')
 LEADING_DOTS = re.compile(r"^\.{2,}")
 # Windows opens these as devices, with any extension.
-DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+DEVICES = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE
+)
+ENDS = ". "  # Windows drops them, so that the name is another one
 
 
 def safe_part(name: str) -> str:
     """One name of a path without characters that a system or a reader takes for something else; never empty or ``..``."""
     shown = "".join("_" if unicodedata.category(each) in HIDDEN else each for each in name)
-    cleaned = UNSAFE.sub("_", shown.replace("/", "_")).strip(" ").rstrip(".")
+    cleaned = UNSAFE.sub("_", shown.replace("/", "_")).strip(" ").rstrip(ENDS)
     cleaned = LEADING_DOTS.sub("_", cleaned)
     if cleaned in ("", "."):
         cleaned = "_"
@@ -40,7 +43,7 @@ def _cut(name: str) -> str:
     ending = f".{extension}" if dot and stem and len(extension.encode()) <= 16 else ""
     room = MAX_PART_BYTES - len(ending.encode())
     kept = name.removesuffix(ending).encode()[:room].decode(errors="ignore")
-    return f"{kept}{ending}"
+    return f"{kept}{ending}".rstrip(ENDS)
 
 
 class UniqueNames:

@@ -98,6 +98,8 @@ def send_all(root: int, request: dict[str, Any]) -> dict[str, Any]:
     The end tells what was left out. Raises ``RequestError`` if the path is no folder, and ``OSError``.
     """
     with SafePath(root, request["path"]) as target:
+        if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
+            raise RequestError("not_a_file", "This is not a folder.")
         top = os.open(target.name, listing.FOLDER_FLAGS, dir_fd=target.folder_fd)
     walk = listing.Walk(top, seconds=ARCHIVE_SECONDS)
     left_out: list[str] = []
