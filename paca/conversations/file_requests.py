@@ -153,15 +153,30 @@ def part(request_id: UUID, number: int) -> bytes | None:
     return None if data is None else bytes(data)
 
 
-@transaction.atomic
 def record_opened(
     conversation_id: UUID, *, backend: str, boot_id: str, seconds: float, resumed: bool
 ) -> None:
-    """Record that a sandbox was started or resumed for a request, unless the log tells it already."""
+    """Record that a sandbox was started or resumed for a request, unless the log tells it already: then a run of the
+    conversation is not kept waiting for that."""
+    if _is_told(conversation_id, boot_id):
+        sandbox_lifecycle.record_use(conversation_id)
+    else:
+        _record_new(conversation_id, backend, boot_id, seconds, resumed=resumed)
+
+
+def _is_told(conversation_id: UUID, boot_id: str) -> bool:
+    row = sandbox_queries.of_conversation(conversation_id).first()
+    return row is not None and row.boot_id == boot_id and row.state == SandboxState.RUNNING
+
+
+@transaction.atomic
+def _record_new(
+    conversation_id: UUID, backend: str, boot_id: str, seconds: float, *, resumed: bool
+) -> None:
     list(Conversation.objects.filter(pk=conversation_id).for_update())
     row = sandbox_queries.of_conversation(conversation_id).first()
     event: events.Event
-    if row is not None and row.boot_id == boot_id and row.state == SandboxState.RUNNING:
+    if _is_told(conversation_id, boot_id):
         sandbox_lifecycle.record_use(conversation_id)
         return
     if resumed and row is not None and row.boot_id == boot_id:

@@ -260,7 +260,13 @@ def test_client_says_what_the_server_answers(
 
 
 @pytest.mark.parametrize(
-    "value", [[], "text", None, {"number": "1"}, {"number": 1, "html_url": "javascript:1"}]
+    "value",
+    [
+        *([], "text", None, {"number": "1"}, {"number": 1, "html_url": "javascript:1"}),
+        *({"number": number, "html_url": "https://g/1"} for number in (True, 0, -1, 10**30)),
+        {"number": 1, "html_url": "https://g/" + "1" * 1000},
+        {"number": 1, "html_url": "httpx:1"},
+    ],
 )
 def test_answer_that_is_no_pull_request_is_refused(world: World, value: Any) -> None:
     with JsonServer(lambda _: (201, value)) as server:
@@ -268,3 +274,20 @@ def test_answer_that_is_no_pull_request_is_refused(world: World, value: Any) -> 
         host = open_host(make_repository(world.project, connection=connection))
         with pytest.raises(errors.GitServerFailed, match="no pull request"):
             host.create_pull_request("a", "main", "Fix", "")
+
+
+@pytest.mark.parametrize("kind", ["gitea", "github"])
+@pytest.mark.parametrize("odd", [["x"], "x", 7])
+def test_answers_of_another_shape_are_read_as_nothing(world: World, kind: str, odd: Any) -> None:
+    pull = {"number": 1, "html_url": "https://g/1", "head": odd, "base": odd, "title": "a\0"}
+    review = {"user": {"login": "ada"}, "comments_count": 1, "id": odd, **pull}
+    with JsonServer(lambda _: (201, pull)) as server:
+        connection = make_connection(world.project, kind=kind, base_url=server.base_url)
+        host = open_host(make_repository(world.project, connection=connection))
+        made = host.create_pull_request("a", "main", "Fix", "")
+        assert (made.number, made.head, made.base, made.title) == (1, "", "", "a\u2400")
+    with JsonServer(lambda _: (200, [review])) as server:
+        connection = make_connection(world.project, kind=kind, base_url=server.base_url, name="b")
+        host = open_host(make_repository(world.project, connection=connection, name="two"))
+        assert host.find_pull_request("a") is None
+        assert all(each.path == "" for each in host.last_review_comments(1, "ada"))

@@ -235,3 +235,17 @@ async def test_branch_whose_name_holds_a_secret_is_not_even_asked_for(
     output, allowed = await push(clone, monkeypatch, branch=f"fix-{CANARY}")
     assert (output.failed, allowed) == (True, [])
     assert "holds a secret" in output.output
+
+
+@pytest.mark.parametrize("parents", [1, 2, 3, 8])
+def test_secret_of_many_lines_is_found_in_a_merge_of_any_number_of_branches(parents: int) -> None:
+    secret = "first half\nother half"
+    lines = b"".join(b"+" * parents + half.encode() + b"\n" for half in secret.split("\n"))
+    removed = (b" " * (parents - 1) + b"-gone\n") + (b"-" * parents + b"gone\n")
+    ats = b"@" * (parents + 1)
+    hunk = ats + b" -1" * parents + b" +1,2 " + ats + b"\n"
+    first, rest = lines.split(b"\n", 1)
+    change = b"diff --cc f\n--- a/f\n+++ b/f\n" + hunk + first + b"\n" + removed + rest
+    data = b"commit " + b"a" * 40 + b"\n\n    merge\n\n" + change
+    found = push_search.find_secret(data, SecretMask([secret]))
+    assert found == f"commit {'a' * 12} (cc f)"

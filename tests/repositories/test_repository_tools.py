@@ -133,6 +133,11 @@ async def test_default_branch_is_never_pushed_to(default: str, branch: str):
     assert output.failed
     assert "is the default branch" in output.output
     assert access.allowed == []
+    there = await act(
+        PushBranch(Access(A, default=default)), Workspace(), **{**PUSH, "branch": branch}
+    )
+    assert there.failed, "who finds that it is there has not pushed it"
+    assert not there.events
 
 
 @pytest.mark.anyio

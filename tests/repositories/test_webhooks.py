@@ -270,6 +270,17 @@ def test_pull_request_of_a_conversation_and_its_helper_is_one(gitea: Desk) -> No
     assert [each.state for each in log if isinstance(each, events.PullRequestChanged)] == ["merged"]
 
 
+def test_pull_request_that_two_conversations_share_ends_in_both(gitea: Desk) -> None:
+    first = gitea.conversation
+    started = conversations.start_chat(gitea.world.agent, text="Go on", by=gitea.world.owner)
+    gitea.conversation = Conversation.objects.get(pk=started.conversation_id)
+    gitea.open(1)  # it has pushed to the same branch, and found the pull request open
+    gitea.send(gitea.about(action="closed", pull={"merged": True}))
+    for each in (first, gitea.conversation):
+        row = ConversationBranch.objects.get(conversation=each, pr_number=1)
+        assert row.state == "merged"
+
+
 # --- reviews -------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from paca import events
@@ -56,21 +56,32 @@ NOTE = (
 
 def find(repository: Repository, number: int) -> ConversationBranch | None:
     """The branch whose conversation has opened a pull request; None if none has, or it is deleted."""
+    return _branches_of(repository, number).first()
+
+
+def _branches_of(repository: Repository, number: int) -> QuerySet[ConversationBranch]:
+    """The rows of a pull request, the first one first: a conversation that pushes to its branch has one too."""
     rows = ConversationBranch.objects.filter(
         repository=repository, pr_number=number, conversation__deleted_at=None
     )
-    return rows.select_related("conversation").order_by("created_at", "id").first()
+    return rows.select_related("conversation").order_by("created_at", "id")
 
 
 @transaction.atomic
 def tell_end(repository: Repository, news: PullRequestNews, *, digest: str) -> bool:
-    """Store that a pull request was merged, closed or opened again; the conversation and the timeline of its task say it.
+    """Store that a pull request was merged, closed or opened again; its conversations and the timelines of their tasks say it.
 
     ``digest`` names the request that told it: the same one counts once. Gives whether it counted.
     """
-    branch = find(repository, news.number)
-    if branch is None or not _is_first(repository, digest):
+    branches = list(_branches_of(repository, news.number))
+    if not branches or not _is_first(repository, digest):
         return False
+    told = [_tell_end_in(branch, repository, news) for branch in branches]
+    return any(told)
+
+
+def _tell_end_in(branch: ConversationBranch, repository: Repository, news: PullRequestNews) -> bool:
+    """Whether it was new to the conversation of the branch."""
     current = lock(branch.conversation)
     branch.refresh_from_db()
     if branch.state == news.state:

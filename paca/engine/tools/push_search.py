@@ -6,6 +6,7 @@ It is a net and no wall: a program in the sandbox can change a secret so that no
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import uuid
 from dataclasses import dataclass
@@ -50,9 +51,7 @@ codes=("${PIPESTATUS[@]}")
 PARTS = re.compile(rb"^(?=diff --|commit [0-9a-f]{40})", re.MULTILINE)
 INDENT_OF_MESSAGE = re.compile(rb"^    ", re.MULTILINE)
 # The change of a file has one column of marks, that of a merge one for each parent.
-REMOVED_LINE = re.compile(rb"^ ?-.*\n?", re.MULTILINE)
-ADDED_MARK = re.compile(rb"^\+", re.MULTILINE)
-ADDED_MARK_OF_MERGE = re.compile(rb"^[+ ]{2}", re.MULTILINE)
+HUNK = re.compile(rb"^(@@+) -", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +134,19 @@ def find_secret(data: bytes, secrets: SecretMask) -> str:
     return ""
 
 
+@functools.cache
+def _marks(columns: int) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """A removed line, and the marks of an added one, in the change of a file with so many columns of marks."""
+    removed = rb"^(?=[ -]{%d}) *-.*\n?" % columns
+    return re.compile(removed, re.MULTILINE), re.compile(rb"^[+ ]{%d}" % columns, re.MULTILINE)
+
+
 def _added(part: bytes, *, is_commit: bool) -> str:
     """What a commit or the change of a file adds, without git's marks: a secret of many lines stands as it is."""
     if is_commit:
         bare = INDENT_OF_MESSAGE.sub(b"", part)
     else:
-        mark = ADDED_MARK_OF_MERGE if part.startswith(b"diff --c") else ADDED_MARK
-        bare = mark.sub(b"", REMOVED_LINE.sub(b"", part))
+        hunk = HUNK.search(part)
+        removed, mark = _marks(len(hunk[1]) - 1 if hunk else 1)
+        bare = mark.sub(b"", removed.sub(b"", part))
     return bare.decode("utf-8", "surrogateescape")

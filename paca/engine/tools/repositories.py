@@ -267,9 +267,10 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
             raise RepositoryRefused("The name of the branch holds a secret. Choose another name.")
         state = await self.connected.remote_state(repository, arguments.branch)
         _refuse_other_name(repository, arguments.branch, state)
+        # Before the next line: who finds that the default branch is there has not pushed it.
+        _refuse_default(repository, arguments.branch, state)
         if state.commit == arguments.commit:  # by an earlier run of this call, or by anybody
             return _pushed(repository, arguments, "It was there already.")
-        _refuse_default(repository, arguments.branch, state)
         workspace = await context.workspace()
         wanted = commands.Push(
             repository.name,

@@ -11,7 +11,6 @@ import json
 import logging
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -104,14 +103,23 @@ class Control:
                 while True:
                     await self._has_answerer.wait()
                     answerer = self._answerers[-1]
-                    with suppress(TimeoutError, ConnectionError):
+                    try:
                         return await answerer.ask(question)
-                    self._forget(answerer)
+                    except TimeoutError:
+                        self._ask_last(answerer)
+                    except ConnectionError:
+                        self._forget(answerer)
         except TimeoutError:
             raise Refused(NO_WORKER) from None
 
+    def _ask_last(self, answerer: Answerer) -> None:
+        """Ask other workers first. This one lives: perhaps it waits for the server of one repository."""
+        if answerer in self._answerers:
+            self._answerers.remove(answerer)
+            self._answerers.insert(0, answerer)
+
     def _forget(self, answerer: Answerer) -> None:
-        """Ask this worker no more: it is gone, or does not answer."""
+        """Ask this worker no more: it is gone."""
         if answerer in self._answerers:
             self._answerers.remove(answerer)
         if not self._answerers:

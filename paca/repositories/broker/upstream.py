@@ -18,6 +18,7 @@ from paca.sandbox.egress import addresses
 
 CONNECT_SECONDS = 20.0
 ANSWER_SECONDS = 300.0
+TAKE_SECONDS = 120.0  # for a server to take what was sent last
 MAX_HEAD_BYTES = 32 << 10
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: [^\r\n]*)?\Z")
 PASSED_ON = ("content-type", "content-encoding", "cache-control")
@@ -100,9 +101,16 @@ async def _send(writer: asyncio.StreamWriter, route: Route, question: Question) 
     if question.body is not None:
         async for piece in question.body:
             writer.write(chunk(piece))
-            await writer.drain()
+            await _taken(writer)
         writer.write(chunk(b""))
-    await writer.drain()
+    await _taken(writer)
+
+
+async def _taken(writer: asyncio.StreamWriter) -> None:
+    """Wait until the server has taken most of what was sent. Raises ``TimeoutError``."""
+    # guard: broker-server-that-takes-nothing-ends
+    async with asyncio.timeout(TAKE_SECONDS):
+        await writer.drain()
 
 
 async def _connect(route: Route) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

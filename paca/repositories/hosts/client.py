@@ -67,6 +67,12 @@ class Answer:
         return to_storable(" ".join(said.split()))[:MAX_SHOWN_CHARACTERS]
 
 
+def inner(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The JSON object of this name; empty if it is none: servers answer as they like."""
+    found = facts.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class ApiClient:
     """Requests below one address with the same headers. It may not be used in an event loop: calls block.

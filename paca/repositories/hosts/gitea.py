@@ -6,12 +6,14 @@ from base64 import b64encode
 from typing import Any
 from urllib.parse import quote
 
+from paca.common.text import to_storable
 from paca.repositories.hosts.base import PullRequest, ReviewComment
-from paca.repositories.hosts.client import Answer, ApiClient
+from paca.repositories.hosts.client import Answer, ApiClient, inner
 from paca.repositories.hosts.errors import GitServerFailed, GitServerRefused, RepositoryMissing
 
 PAGE, MAX_PAGES, MAX_COMMENTS = 50, 20, 50
 WRITING = ("write", "admin", "owner")
+MAX_URL_CHARACTERS, HIGHEST_NUMBER = 1000, 2**53
 
 
 class Gitea:
@@ -53,8 +55,8 @@ class Gitea:
                 limit=PAGE,
             )
             for each in answer.items:
-                source = each.get("head") or {}
-                base_repository = (each.get("base") or {}).get("repo_id")
+                source = inner(each, "head")
+                base_repository = inner(each, "base").get("repo_id")
                 if source.get("ref") == head and source.get("repo_id") == base_repository:
                     return pull_request_of(each)
             if len(answer.items) < PAGE:
@@ -89,8 +91,8 @@ class Gitea:
         ]
         if not mine:
             return []
-        newest = max(mine, key=lambda each: int(each.get("id") or 0))
-        found = self._api.get(f"{reviews}/{int(newest['id'])}/comments").items
+        newest = max(map(_id, mine))
+        found = self._api.get(f"{reviews}/{newest}/comments").items
         return [
             ReviewComment(str(each.get("path") or ""), _line(each), str(each.get("body") or ""))
             for each in found[:MAX_COMMENTS]
@@ -100,16 +102,19 @@ class Gitea:
 def pull_request_of(facts: dict[str, Any]) -> PullRequest:
     """A pull request as GitHub and Gitea write it. Raises ``GitServerFailed`` if it has no number or address."""
     number, url = facts.get("number"), facts.get("html_url")
-    if not isinstance(number, int) or not isinstance(url, str) or not url.startswith("http"):
+    is_number = type(number) is int and 0 < number < HIGHEST_NUMBER
+    is_url = isinstance(url, str) and url.startswith(("https://", "http://"))
+    # guard: pull-requests-have-a-number-and-an-address
+    if not is_number or not is_url or len(str(url)) > MAX_URL_CHARACTERS:
         raise GitServerFailed("The git server answers with something that is no pull request.")
     state = "merged" if facts.get("merged") or facts.get("merged_at") else facts.get("state")
     return PullRequest(
-        number,
-        url,
+        int(str(number)),
+        str(url),
         str(state or "open"),
-        head=str((facts.get("head") or {}).get("ref") or ""),
-        base=str((facts.get("base") or {}).get("ref") or ""),
-        title=str(facts.get("title") or ""),
+        head=to_storable(str(inner(facts, "head").get("ref") or "")),
+        base=to_storable(str(inner(facts, "base").get("ref") or "")),
+        title=to_storable(str(facts.get("title") or "")),
     )
 
 
@@ -122,7 +127,12 @@ def _not_opened(answer: Answer, head: str, base: str) -> GitServerFailed:
 
 
 def _login(facts: dict[str, Any]) -> str:
-    return str((facts.get("user") or {}).get("login") or "").lower()
+    return str(inner(facts, "user").get("login") or "").lower()
+
+
+def _id(facts: dict[str, Any]) -> int:
+    found = facts.get("id")
+    return found if type(found) is int else 0
 
 
 def _line(facts: dict[str, Any]) -> int | None:

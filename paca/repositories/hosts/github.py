@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from paca.repositories.hosts.base import PullRequest, ReviewComment
-from paca.repositories.hosts.client import Answer, ApiClient
+from paca.repositories.hosts.client import Answer, ApiClient, inner
 from paca.repositories.hosts.errors import GitServerFailed, GitServerRefused, RepositoryMissing
 from paca.repositories.hosts.gitea import pull_request_of
 from paca.repositories.signing import rs256
@@ -125,7 +125,7 @@ class Github:
             f"{self._repository}/pulls", state="open", head=f"{owner}:{head}", per_page=100
         )
         # The server ignores a filter that it does not understand, and gives all.
-        mine = [each for each in answer.items if (each.get("head") or {}).get("ref") == head]
+        mine = [each for each in answer.items if inner(each, "head").get("ref") == head]
         return pull_request_of(mine[0]) if mine else None
 
     def create_pull_request(self, head: str, base: str, title: str, body: str) -> PullRequest:

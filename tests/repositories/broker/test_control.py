@@ -98,6 +98,27 @@ async def test_git_waits_for_the_worker_that_takes_over(client: BrokerClient) ->
     await asyncio.wait({second})
 
 
+async def test_slow_answer_about_one_repository_leaves_the_worker_to_the_others(
+    client: BrokerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(control, "WAIT_SECONDS", 1.0)
+    slow = uuid.uuid4()
+
+    async def find(conversation: UUID, repository: UUID) -> Route | str:
+        if repository == slow:
+            await asyncio.Event().wait()
+        return ROUTE
+
+    answering = asyncio.create_task(client.answer(find))
+    asking = client.served._control  # type: ignore[attr-defined]
+    with pytest.raises(Refused, match="in a moment"):
+        await asking.route(uuid.uuid4(), slow)
+    assert await asking.route(uuid.uuid4(), uuid.uuid4()) == ROUTE
+    answering.cancel()
+    await asyncio.wait({answering})
+
+
 async def test_grant_counts_for_its_conversation_and_repository(client: BrokerClient) -> None:
     grant = Grant(uuid.uuid4(), uuid.uuid4(), "refs/heads/x", A, B)
     async with client.grant(grant):

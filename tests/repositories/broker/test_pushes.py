@@ -11,12 +11,13 @@ from unittest.mock import ANY
 import pytest
 
 from paca.engine.tools.repository_commands import PUSH_OPTIONS
-from paca.repositories.broker import pkt_line
+from paca.repositories.broker import ancestry, pkt_line, upstream
 from paca.repositories.broker.bodies import BrokenBody
+from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.pkt_line import Command, CommandList, ProtocolProblem
 from paca.repositories.broker.push_rules import push_problem, server_problem
 from paca.repositories.broker.requests import GitRequest
-from paca.repositories.broker.routes import Grant
+from paca.repositories.broker.routes import Grant, Route
 from paca.repositories.broker.server_refs import ServerRefs
 from tests.repositories.broker.world import ZEROS, BrokerWorld
 from tests.support.git_server import git
@@ -43,6 +44,61 @@ async def test_granted_commit_is_pushed(
     code, output = await push(world, clone, f"{commit}:refs/heads/work")
     assert code == 0, output
     assert world.server.refs("app")["refs/heads/work"] == commit
+
+
+async def test_push_that_is_sent_slowly_keeps_no_place_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proofs = ancestry.PushProofs(Mirrors(tmp_path, max_bytes=1, max_age_seconds=1))
+    monkeypatch.setattr(ancestry, "PLACE_SECONDS", 0.0)
+    monkeypatch.setattr(proofs, "_places", asyncio.Semaphore(1))
+    begun = asyncio.Event()
+
+    async def proven(*_: object) -> None:
+        return
+
+    monkeypatch.setattr(proofs, "_prove_or_refuse", proven)
+
+    async def slowly() -> AsyncIterator[bytes]:
+        begun.set()
+        yield b"begin"
+        await asyncio.Event().wait()
+
+    async def at_once() -> AsyncIterator[bytes]:
+        yield b"pack"
+
+    async def push_of(pack: AsyncIterator[bytes]) -> bytes:
+        command = Command(A, B, "refs/heads/work")
+        async with proofs.proven(Route("https://git.example.org/app.git"), command, pack) as again:
+            return b"".join([piece async for piece in again])
+
+    slow = asyncio.create_task(push_of(slowly()))
+    await begun.wait()
+    assert await push_of(at_once()) == b"pack"
+    slow.cancel()
+    await asyncio.wait({slow})
+    assert not any((tmp_path / ancestry.FOLDER).iterdir())
+
+
+async def test_server_that_takes_nothing_ends_the_push(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upstream, "TAKE_SECONDS", 0.1)
+    held = asyncio.Event()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await held.wait()
+        writer.close()
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield bytes(1 << 20)
+
+    server = await asyncio.start_server(hold, "127.0.0.1", 0, limit=1)
+    port = server.sockets[0].getsockname()[1]
+    route = Route(f"http://127.0.0.1:{port}/app.git", private=(f"127.0.0.1:{port}",))
+    with pytest.raises(upstream.ServerProblem, match="broken the connection off"):
+        await upstream.ask(route, upstream.Question("POST", "git-receive-pack", (), endless()))
+    held.set()
+    server.close()
 
 
 async def test_push_without_a_grant_says_what_to_use(world: BrokerWorld) -> None:

@@ -46,47 +46,58 @@ def list_folder(root: int, request: dict[str, Any]) -> dict[str, Any]:
         fd = os.open(target.name, FOLDER_FLAGS, dir_fd=target.folder_fd)
     try:
         modified = os.fstat(fd).st_mtime
-        found, cut = _names(fd, is_root=path == ".")
-        shown = [_describe(fd, *each) for each in found[offset : offset + limit]]
+        folders, files, cut = _names(fd, is_root=path == ".")
+        names = (folders + files)[offset : offset + limit]
+        count = len(folders) - offset  # of the folders among them
+        shown = [_describe(fd, name, is_folder=at < count) for at, name in enumerate(names)]
     finally:
         os.close(fd)
     return {
         "path": path,
         "entries": shown,
-        "total": len(found),
+        "total": len(folders) + len(files),
         "cut": cut,
         "modified": round(modified, 6),
     }
 
 
-def _names(fd: int, *, is_root: bool) -> tuple[list[tuple[bool, str, str, str]], bool]:
-    """All entries in the order of a list: whether each is no folder, its name without case, as it is and as it is shown.
+def _names(fd: int, *, is_root: bool) -> tuple[list[str], list[str], bool]:
+    """The names of the folders and of all else, each in the order of a list; and whether there are more.
 
     The kernel tells the kinds with the names: only the entries that are sent are looked at one by one.
     """
-    found = []
+    folders: list[str] = []
+    files: list[str] = []
     cut = False
     with os.scandir(fd) as entries:
         for number, entry in enumerate(entries):
             if number >= MAX_SCANNED:
                 cut = True
                 break
-            name = entry.name
-            if is_root and name == OWN_FOLDER.decode():
-                continue
-            shown = name if name.isascii() else display_name(os.fsencode(name))
-            found.append((not entry.is_dir(follow_symlinks=False), shown.casefold(), name, shown))
-    found.sort()
-    return found, cut
+            (folders if entry.is_dir(follow_symlinks=False) else files).append(entry.name)
+    for names in (folders, files):
+        if is_root and OWN_FOLDER.decode() in names:
+            names.remove(OWN_FOLDER.decode())
+        names.sort()  # for those that differ in capital letters only
+        names.sort(key=str.casefold if all(map(str.isascii, names)) else _without_case)
+    return folders, files, cut
 
 
-def _describe(fd: int, is_file: bool, _: str, name: str, shown: str) -> list[Any]:
+def _without_case(name: str) -> str:
+    return _shown(name).casefold()
+
+
+def _shown(name: str) -> str:
+    return name if name.isascii() else display_name(os.fsencode(name))
+
+
+def _describe(fd: int, name: str, *, is_folder: bool) -> list[Any]:
     try:
         status = os.stat(name, dir_fd=fd, follow_symlinks=False)
     except OSError:  # it was removed meanwhile; those after it keep their places
-        return [shown, "other" if is_file else "folder", 0, 0.0]
+        return [_shown(name), "folder" if is_folder else "other", 0, 0.0]
     kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
-    return [shown, kind, status.st_size, round(status.st_mtime, 3)]
+    return [_shown(name), kind, status.st_size, round(status.st_mtime, 3)]
 
 
 class Walk:
