@@ -2253,6 +2253,11 @@ MUTANTS = (
         (f"{FILE_REQUESTS}::test_worker_that_ends_leaves_its_requests_to_another_one",),
     ),
     Mutant(
+        "pull-requests-have-a-number-and-an-address",
+        never,
+        ("tests/repositories/test_hosts.py::test_answer_that_is_no_pull_request_is_refused",),
+    ),
+    Mutant(
         "file-request-is-answered-by-its-worker-only",
         value("FileRequest.objects.filter(pk=request.pk, state__in=OPEN)"),
         (f"{FILE_REQUESTS}::test_request_that_was_handed_on_takes_nothing_from_its_first_worker",),

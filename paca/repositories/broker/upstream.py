@@ -108,7 +108,6 @@ async def _send(writer: asyncio.StreamWriter, route: Route, question: Question) 
 
 async def _taken(writer: asyncio.StreamWriter) -> None:
     """Wait until the server has taken most of what was sent. Raises ``TimeoutError``."""
-    # guard: broker-server-that-takes-nothing-ends
     async with asyncio.timeout(TAKE_SECONDS):
         await writer.drain()
 
