@@ -8,10 +8,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from paca.conversations.services.files import FilesUnavailable
+from paca.conversations.services.files import MISFIT, FilesUnavailable
 from paca.sandbox.files.inside.listing import MAX_SCANNED
 
-MISFIT = "The sandbox gave an answer that does not fit. Try again."
 MAX_ENTRIES, MAX_CHANGES, MAX_LISTED = 10_000, 5_000, 200
 MAX_NAME, MAX_PATH, MAX_TEXT = 1_000, 8_192, 2_000_000
 KINDS = ("file", "folder", "link", "other")
@@ -197,14 +196,6 @@ def diff(found: dict[str, Any]) -> dict[str, Any]:
         "too_large": bool(found.get("too_large")),
         "problem": _text(found, "problem", MAX_NAME),
     }
-
-
-def uploaded(found: dict[str, Any]) -> dict[str, Any]:
-    """The answer to an upload. Raises ``FilesUnavailable`` if it does not fit."""
-    path = _text(found, "path", MAX_PATH)
-    if not path:
-        raise FilesUnavailable(MISFIT)
-    return {"path": path, "size": _count(found.get("size"))}
 
 
 def _text(found: dict[str, Any], name: str, at_most: int) -> str:

@@ -114,10 +114,16 @@ class FileServer:
     def _ended(
         self, place: int, ops: tuple[str, ...], conversation_id: UUID, task: asyncio.Task[None]
     ) -> None:
+        """Free the place. Another request is looked for at once only if one may have been left for want of a place."""
+        in_work = self._conversations[ops]
+        was_full = (
+            not self._free[ops] or in_work.count(conversation_id) >= PLACES_OF_CONVERSATION[ops]
+        )
         self._tasks.discard(task)
         self._free[ops].append(place)
-        self._conversations[ops].remove(conversation_id)
-        self._due.set()
+        in_work.remove(conversation_id)
+        if was_full:
+            self._due.set()
 
     async def _carry_out(self, request: FileRequest, place: int) -> None:
         """Answer one request; its error is an answer too."""

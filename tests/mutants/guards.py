@@ -2263,6 +2263,11 @@ MUTANTS = (
         (f"{FILE_REQUESTS}::test_request_that_was_handed_on_takes_nothing_from_its_first_worker",),
     ),
     Mutant(
+        "answers-to-uploads-are-checked",
+        never,
+        (f"{FILE_REQUESTS}::test_answer_to_an_upload_that_does_not_fit_is_refused_and_not_logged",),
+    ),
+    Mutant(
         "lists-count-no-more-than-they-look-at",
         never,
         (f"{FILE_REQUESTS}::test_list_that_counts_more_than_it_can_have_seen_is_refused",),

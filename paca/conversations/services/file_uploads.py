@@ -14,7 +14,7 @@ from django.utils import timezone
 from paca import events
 from paca.common import disk_space
 from paca.common.errors import NotFound
-from paca.conversations import file_answers, file_requests, store
+from paca.conversations import file_requests, store
 from paca.conversations.models import Conversation, FileRequest, FileRequestState
 from paca.conversations.services import files
 from paca.projects.models import Member
@@ -38,13 +38,17 @@ def upload(
     with files.place_to_wait():
         request = begin(conversation, arguments, data)
         try:
-            found = file_answers.uploaded(files.wait(request))
+            path = files.wait(request).get("path")
         finally:
             files.delete(request.pk)
-    told = events.FileChanged(**found, change="uploaded", by=by.name)
+    # guard: answers-to-uploads-are-checked
+    if not isinstance(path, str) or not path:
+        raise files.FilesUnavailable(files.MISFIT)
+    path, size = path[: files.MAX_PATH], int(request.arguments["size"])
+    told = events.FileChanged(path=path, change="uploaded", size=size, by=by.name)
     with suppress(NotFound):  # the conversation was deleted meanwhile
         store.append(conversation.pk, told)
-    return found
+    return {"path": path, "size": size}
 
 
 def begin(

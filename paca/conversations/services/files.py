@@ -79,6 +79,7 @@ class WorkspaceFileTooLarge(PacaError):
 
 
 NO_WORKER = "No worker has answered within {:g} seconds. Look whether one runs (manage.py doctor tells), then try again."
+MISFIT = "The sandbox gave an answer that does not fit. Try again."
 LATE = "The answer has taken too long. Try again; if the sandbox has much to do, wait until the agent has ended."
 
 

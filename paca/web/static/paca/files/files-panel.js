@@ -65,7 +65,7 @@ class PacaFiles extends PacaElement {
     this.#refreshedAt = performance.now();
     this.#failed.clear();
     await this.#ask(async () => {
-      if (this.tab === "changes") this.#changes = await this.#get("changes/", { base: this.base });
+      if (this.tab === "changes") await this.#loadChanges();
       else await this.#loadShown();
       if (this.selected) await this.#loadDetail();
     });
@@ -144,14 +144,12 @@ class PacaFiles extends PacaElement {
     const [page] = this.#missing();
     if (!page || this.#isPaging) return;
     this.#isPaging = true;
-    await this.#ask(async () => {
-      try {
-        this.tree.put(page.folder, page.offset, await this.#getPage(page.folder, page.offset));
-      } finally {
-        if (this.tree.isMissing(page.folder, page.offset, PAGE)) this.#failed.add(keyOf(page));
-      }
-    });
-    this.#isPaging = false;
+    try {
+      await this.#ask(async () => this.tree.put(page.folder, page.offset, await this.#getPage(page.folder, page.offset)));
+    } finally {
+      if (this.tree.isMissing(page.folder, page.offset, PAGE)) this.#failed.add(keyOf(page));
+      this.#isPaging = false;
+    }
     this.update();
   };
 
@@ -170,16 +168,23 @@ class PacaFiles extends PacaElement {
     });
   }
 
+  async #loadChanges() {
+    const { base } = this;
+    const found = await this.#get("changes/", { base });
+    if (this.base === base) this.#changes = found; // else the answer to a later choice is shown, or on its way
+  }
+
   async #loadDetail() {
-    const path = this.selected;
+    const { selected: path, tab, base } = this;
+    const isWanted = () => this.selected === path && this.tab === tab && this.base === base;
     try {
-      const found = this.tab === "changes"
-        ? { kind: "diff", found: await this.#get("diff/", { path, base: this.base }) }
+      const found = tab === "changes"
+        ? { kind: "diff", found: await this.#get("diff/", { path, base }) }
         : { kind: "preview", found: await this.#get("preview/", { path }) };
-      if (this.selected === path) this.#detail = found;
+      if (isWanted()) this.#detail = found;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (this.selected === path) this.#detail = { error: error.fields.path?.[0] ?? error.message };
+      if (isWanted()) this.#detail = { error: error.fields.path?.[0] ?? error.message };
     }
   }
 
