@@ -64,6 +64,7 @@ BROKER_PUSHES = "tests/repositories/broker/test_pushes.py"
 BROKER_ATTACKS = "tests/repositories/broker/test_push_attacks.py"
 BROKER_CONTROL = "tests/repositories/broker/test_control.py"
 MIRRORS = "tests/repositories/broker/test_mirrors.py"
+REACHABLE = "tests/repositories/broker/test_reachable.py"
 REPOSITORY_TOOLS = "tests/repositories/test_repository_tools.py"
 PUSH_SEARCH = "tests/repositories/test_push_search.py"
 REPOSITORY_ACCESS = "tests/repositories/test_selectors.py"
@@ -2437,9 +2438,7 @@ MUTANTS = (
     Mutant(
         "broker-mirror-needs-the-right-to-read",
         never,
-        (
-            f"{BROKER_FETCHES}::test_objects_of_a_mirror_are_told_for_a_minute_after_the_server_has_agreed",
-        ),
+        (f"{BROKER_FETCHES}::test_long_read_of_a_mirror_is_cut_when_the_server_refuses",),
     ),
     Mutant(
         "broker-mirror-is-read-with-a-fresh-right",
@@ -2545,7 +2544,10 @@ MUTANTS = (
     Mutant(
         "git-keeps-to-checked-addresses",
         never,
-        (f"{SKILL_LOOKS}::test_git_that_resolves_names_anew_is_not_used",),
+        (
+            f"{SKILL_LOOKS}::test_git_that_resolves_names_anew_is_not_used",
+            f"{MIRRORS}::test_mirror_is_filled_only_by_a_git_that_keeps_to_checked_addresses",
+        ),
     ),
     Mutant(
         "skill-sources-leave-threads-for-pages",
@@ -2624,6 +2626,16 @@ MUTANTS = (
     ),
     Mutant("mirror-names-are-digests", never, (f"{MIRRORS}::test_name_of_a_mirror_is_a_digest",)),
     Mutant("mirror-size-is-bounded", never, (f"{MIRRORS}::test_large_repository_has_no_mirror",)),
+    Mutant(
+        "mirror-gives-what-refs-reach",
+        value("True"),
+        (f"{REACHABLE}::test_object_that_was_forced_away_is_not_given",),
+    ),
+    Mutant(
+        "mirror-knows-what-was-forced-away",
+        last_operand_dropped,
+        (f"{REACHABLE}::test_object_that_was_forced_away_is_not_given",),
+    ),
     Mutant("mirror-in-use-stays", never, (f"{MIRRORS}::test_mirror_in_use_is_not_removed",)),
     Mutant(
         "push-never-to-the-default-branch",

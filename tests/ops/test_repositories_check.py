@@ -2,13 +2,12 @@
 
 import os
 import signal
-import subprocess
-from types import SimpleNamespace
 
 import pytest
 
 from paca.ops import repositories_check, sandbox_factory
-from paca.repositories.broker import running
+from paca.repositories.broker import host_git, running
+from paca.repositories.broker.host_git import HostGit
 from paca.sandbox.egress.gates import Gates
 from paca.sandbox.egress.repositories import broker_folder
 from tests.sandbox.egress.test_gates import pid_of
@@ -35,13 +34,44 @@ def test_doctor_reports_git_the_broker_and_the_mirrors(root, tmp_path, settings)
     assert "no mirrors are kept" in repositories_check.check_repositories().meaning
 
 
-@pytest.mark.parametrize(("said", "words"), [("git version 2.36.1", "too old"), ("?", "not there")])
-def test_doctor_asks_for_a_git_that_is_new_enough(root, monkeypatch, said, words):
-    answer = SimpleNamespace(stdout=said)
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: answer)
+@pytest.mark.parametrize(
+    ("version", "words"), [((2, 36, 1), "git 2.36.1 is too old"), ((), "unknown version")]
+)
+def test_doctor_asks_for_a_git_that_is_new_enough(root, monkeypatch, version, words):
+    async def said(_):
+        return version
+
+    monkeypatch.setattr(HostGit, "version", said)
     found = repositories_check.check_repositories()
     assert (found.state, found.next_step) == ("todo", "install git 2.37 or newer")
     assert words in found.meaning
+
+
+@pytest.mark.parametrize(
+    ("there", "words", "next_step"),
+    [
+        (["setpriv", "prlimit"], "git is not there", "install git 2.37 or newer"),
+        (["git", "prlimit"], "setpriv is not there, to bound git", "install util-linux"),
+        (["git"], "setpriv and prlimit are not there", "install util-linux"),
+    ],
+)
+def test_doctor_reports_programs_that_are_missing(
+    root, tmp_path, monkeypatch, there, words, next_step
+):
+    for name in there:
+        (tmp_path / name).symlink_to("/bin/true")
+    monkeypatch.setitem(host_git.ENVIRONMENT, "PATH", str(tmp_path))
+    found = repositories_check.check_repositories()
+    assert (found.state, found.next_step) == ("todo", next_step)
+    assert words in found.meaning
+
+
+def test_doctor_reports_a_git_that_does_not_run(root, tmp_path, monkeypatch):
+    for name, program in (("git", "true"), ("prlimit", "true"), ("setpriv", "false")):
+        (tmp_path / name).symlink_to(f"/bin/{program}")
+    monkeypatch.setitem(host_git.ENVIRONMENT, "PATH", str(tmp_path))
+    found = repositories_check.check_repositories()
+    assert (found.state, found.meaning) == ("todo", "git does not run: it was ended")
 
 
 def test_doctor_reports_a_broker_that_does_not_start(root, monkeypatch):

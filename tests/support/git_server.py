@@ -71,13 +71,16 @@ class GitServer:
         self._http.server_close()
         self._thread.join()
 
-    def create(self, name: str, files: dict[str, bytes] | None = None) -> Path:
+    def create(
+        self, name: str, files: dict[str, bytes] | None = None, *, object_format: str = "sha1"
+    ) -> Path:
         """A bare repository with one commit on main."""
         bare, work = self.root / f"{name}.git", self.root / f"{name}.work"
-        git("init", "-q", "--bare", "-b", "main", str(bare))
+        how = f"--object-format={object_format}"
+        git("init", "-q", "--bare", how, "-b", "main", str(bare))
         git("-C", str(bare), "config", "http.receivepack", "true")
         git("-C", str(bare), "config", "uploadpack.allowFilter", "true")
-        git("init", "-q", "-b", "main", str(work))
+        git("init", "-q", how, "-b", "main", str(work))
         self.commit(name, files or {"README.md": b"hello\n"})
         return bare
 

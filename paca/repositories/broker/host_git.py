@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import signal
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from paca.repositories.broker.bodies import PIECE_BYTES
+from paca.repositories.broker.git_config import config_file, config_for
 from paca.repositories.broker.routes import Route
 from paca.repositories.broker.watching import while_watched
 
@@ -30,44 +32,16 @@ ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
-# What holds for every command. A mirror has a configuration of its own, which only Paca writes.
-CONFIG = """[core]
-\thooksPath = /dev/null
-\tfsmonitor = false
-\tbigFileThreshold = 16m
-\tpackedGitLimit = 256m
-\tdeltaBaseCacheLimit = 64m
-[pack]
-\tthreads = 1
-\twindowMemory = 64m
-[gc]
-\tauto = 0
-[maintenance]
-\tauto = false
-[fetch]
-\tunpackLimit = 1
-\trecurseSubmodules = false
-\twriteCommitGraph = false
-[protocol]
-\tversion = 2
-[safe]
-\tdirectory = *
-[credential]
-\thelper =
-[uploadpack]
-\tallowFilter = true
-\tallowAnySHA1InWant = true
-[http]
-\tfollowRedirects = false
-\tproxy =
-\tsslVerify = true
-"""
 CPU_SECONDS = 3600
 MEMORY_BYTES = 2 << 30
 MAX_OUTPUT_BYTES, MAX_PROBLEM_BYTES = 64 << 20, 4 << 10
 LOOK_SECONDS, VERSION_SECONDS = 1.0, 15.0
 # The first one that connects to an address that was checked before.
 OLDEST_GIT = (2, 37)
+# Each program with the package that has it.
+PROGRAMS = {"git": "git", "setpriv": "util-linux", "prlimit": "util-linux"}
+MISSING = "{} is missing on the server of Paca, and git does not run there without it. An operator can install {}."
+TOO_OLD = "git on the server of Paca is too old: {}.{} is needed. An operator can install it."
 Look = Callable[[], Awaitable[None]]
 
 
@@ -82,42 +56,17 @@ class GitFailed(Exception):
         self.code = code
 
 
+class GitUnusable(GitFailed):
+    """Git cannot be used on this machine until an operator installs something; the text says what."""
+
+
 class TooMuchOutput(GitFailed):
     """A command printed more than was wanted of it."""
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def config_for(route: Route | None, addresses: Sequence[str] = ()) -> str:
-    """The configuration, with what the server of the route needs. ``addresses``: those that were checked."""
-    if route is None:
-        return CONFIG
-    host, port = route.server
-    pinned = ",".join(map(_bracketed, addresses))
-    lines = [f"\tcurloptResolve = {_quoted(f'{host}:{port}:{pinned}')}"]
-    if route.ca_file:
-        lines.append(f"\tsslCAInfo = {_quoted(route.ca_file)}")
-    if route.header:
-        lines.append(f"\textraHeader = {_quoted(f'Authorization: {route.header}')}")
-    return CONFIG + "\n".join(lines) + "\n"
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
-
-
-@contextmanager
-def config_file(text: str) -> Iterator[int]:
-    """The descriptor of a file in memory with the configuration, which a process that inherits it can open."""
-    descriptor = os.memfd_create("git", 0)
-    try:
-        os.write(descriptor, text.encode())
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def missing_programs() -> list[str]:
+    """The programs that are not there, of those with which git runs on the host."""
+    return [name for name in PROGRAMS if shutil.which(name, path=ENVIRONMENT["PATH"]) is None]
 
 
 class HostGit:
@@ -126,6 +75,7 @@ class HostGit:
 
     def __init__(self, max_bytes: int, *, max_memory: int = 0) -> None:
         self._max_bytes, self._max_memory = max_bytes, max_memory
+        self._keeps_to_addresses = False
 
     async def start(
         self,
@@ -135,7 +85,12 @@ class HostGit:
         stdin: int | BinaryIO | None = asyncio.subprocess.DEVNULL,
         inherited: tuple[int, ...] = (),
     ) -> asyncio.subprocess.Process:
-        """A running command. ``config``: a descriptor of ``config_file``; it and ``inherited`` stay open there."""
+        """A running command. ``config``: a descriptor of ``config_file``; it and ``inherited`` stay open there.
+
+        Raises ``GitUnusable`` or ``OSError``.
+        """
+        if missing := missing_programs():
+            raise GitUnusable(MISSING.format(missing[0], PROGRAMS[missing[0]]))
         environment = {**ENVIRONMENT, "GIT_CONFIG_GLOBAL": f"/proc/self/fd/{config}"}
         if protocol:
             environment["GIT_PROTOCOL"] = protocol
@@ -166,8 +121,11 @@ class HostGit:
     ) -> str:
         """What a command printed. ``look`` is called each second meanwhile, and ends it by what it raises.
 
-        Raises ``GitFailed`` or ``TimeoutError``; it is killed then.
+        Raises ``GitFailed`` or ``TimeoutError``; it is killed then. Raises ``GitUnusable`` if git is too old to keep to
+        the addresses that were checked.
         """
+        if route is not None:
+            await self._require_checked_addresses()
         with config_file(config_for(route, addresses)) as config:
             output = await self._output(
                 *arguments,
@@ -180,15 +138,17 @@ class HostGit:
             )
         return output.decode("utf-8", "replace")
 
-    async def require_checked_addresses(self) -> None:
-        """Raises ``GitFailed`` if git is too old to keep to the addresses that were checked. It would resolve the name anew."""
-        said = await self.run("--version", seconds=VERSION_SECONDS)
-        found = re.search(r"(\d+)\.(\d+)", said)
+    async def _require_checked_addresses(self) -> None:
+        """An older git would resolve the name of the server anew. Raises ``GitUnusable``."""
         # guard: git-keeps-to-checked-addresses
-        if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
-            raise GitFailed(
-                "git on the server of Paca is too old: {}.{} is needed".format(*OLDEST_GIT)
-            )
+        if not self._keeps_to_addresses and (await self.version())[:2] < OLDEST_GIT:
+            raise GitUnusable(TOO_OLD.format(*OLDEST_GIT))
+        self._keeps_to_addresses = True
+
+    async def version(self) -> tuple[int, ...]:
+        """The version of git; empty if it says none. Raises ``GitFailed`` or ``TimeoutError``."""
+        found = re.search(r"\d+(?:\.\d+)+", await self.run("--version", seconds=VERSION_SECONDS))
+        return tuple(map(int, found[0].split("."))) if found else ()
 
     async def read(
         self, *arguments: str, given: bytes = b"", max_output: int, seconds: float

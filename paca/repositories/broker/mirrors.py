@@ -7,7 +7,6 @@ lasts until a git is gone whose broker was killed. What is there can always be r
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import re
@@ -20,32 +19,36 @@ from pathlib import Path
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from paca.common import disk_space
-from paca.repositories.broker import host_git
+from paca.common import clock, disk_space
+from paca.repositories.broker import host_git, mirror_files, reachable, server_refs
 from paca.repositories.broker.host_git import GitFailed, HostGit
 from paca.repositories.broker.routes import Route
 from paca.repositories.broker.upstream import ServerProblem, checked_address
 
 logger = logging.getLogger(__name__)
 FILL_SECONDS, UPDATE_SECONDS, ASK_SECONDS = 3600.0, 600.0, 60.0
+PRUNE_SECONDS = 3600.0
 RETRY_SECONDS = 600.0
 PLACE_SECONDS = 30.0
 LOCK_POLL_SECONDS = 0.1
 MAX_PACKS = 40
 MAX_READERS, MAX_OWN_READERS = 32, 4
 KEY = re.compile(r"[0-9a-f]{16,64}\Z")
-# What a git that was killed leaves behind.
-LEFTOVERS = ("objects/pack/tmp_*", "objects/pack/.tmp-*", "objects/tmp_objdir-*")
 REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
 @dataclass(slots=True)
 class Usage:
-    """What this process knows of one mirror: since when it is fresh, when a fill may be tried again, how many read it."""
+    """What this process knows of one mirror.
+
+    ``fresh_at`` and ``fresh_for``: when it was as the server is, and which credential the server has answered then.
+    """
 
     fresh_at: float = float("-inf")
+    fresh_for: str = ""
     retry_at: float = 0.0
     readers: int = 0
+    is_pruning: bool = False
     filling: asyncio.Task[None] | None = None
 
 
@@ -75,31 +78,36 @@ class Mirrors:
         return self.root / f"{key}.git"
 
     def is_ready(self, route: Route) -> bool:
-        """Whether the repository has a whole mirror."""
-        return bool(route.mirror and self._max_bytes) and self.path(route.mirror).is_dir()
+        """Whether the repository has a whole mirror, which can be used now."""
+        return (
+            bool(route.mirror and self._max_bytes)
+            and self.path(route.mirror).is_dir()
+            and not self.usage(route).is_pruning
+        )
 
     def usage(self, route: Route) -> Usage:
         """What is known of the mirror of a repository."""
         return self._used.setdefault(route.mirror, Usage())
 
-    async def update(self, route: Route) -> Path:
-        """Bring the mirror to where the server is now, with the credential of the route; gives its folder.
+    async def update(self, route: Route, *, max_age: float = 0.0) -> None:
+        """Bring the mirror to where the server is, with the credential of the route, unless it was there lately.
 
-        Raises ``GitFailed``, ``ServerProblem``, ``OSError`` or ``TimeoutError`` if the server cannot be asked: what the
-        mirror has is not shown then, for the right to read it may be gone.
+        ``max_age``: for how many seconds that is enough. Raises ``GitFailed``, ``ServerProblem``, ``OSError`` or
+        ``TimeoutError`` if the server cannot be asked: what the mirror has is not shown then, for the right to read it
+        may be gone.
         """
         path, usage = self.path(route.mirror), self.usage(route)
-        asked_at = time.monotonic()
+        wanted_at = clock.monotonic() - max_age
         async with self._locked(route.mirror) as lock:
-            if usage.fresh_at < asked_at:  # an update that began later has all that there was
-                began_at = time.monotonic()
+            # guard: broker-mirror-is-read-with-a-fresh-right
+            if usage.fresh_at < wanted_at or usage.fresh_for != route.header:
+                began_at = clock.monotonic()
                 await self._fetch(route, path, lock, UPDATE_SECONDS)
-                usage.fresh_at = began_at
-        return path
+                usage.fresh_at, usage.fresh_for = began_at, route.header
 
     def fill_later(self, route: Route) -> None:
         """Begin to fill the mirror in the background, unless that is done, or has just failed."""
-        if not route.mirror or not self._max_bytes or self.is_ready(route):
+        if not route.mirror or not self._max_bytes or self.path(route.mirror).is_dir():
             return
         usage = self.usage(route)
         busy = usage.filling is not None and not usage.filling.done()
@@ -122,12 +130,11 @@ class Mirrors:
         async with self._locked(route.mirror) as lock:
             if path.is_dir():
                 return path
-            unfinished = path.with_suffix(".new")
+            unfinished, usage = path.with_suffix(".new"), self.usage(route)
             await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
+            began_at = clock.monotonic()
             try:
-                await self.git.run(
-                    "init", "--quiet", "--bare", "--template=", str(unfinished), seconds=ASK_SECONDS
-                )
+                await self._init(route, unfinished)
                 await self._fetch(route, unfinished, lock, FILL_SECONDS)
                 size = await asyncio.to_thread(host_git.size_of, unfinished)
                 # guard: mirror-size-is-bounded
@@ -136,24 +143,33 @@ class Mirrors:
                 unfinished.rename(path)
             finally:
                 await asyncio.to_thread(shutil.rmtree, unfinished, ignore_errors=True)
-            self.usage(route).fresh_at = time.monotonic()
+            usage.fresh_at, usage.fresh_for = began_at, route.header
         await self.remove_unused()
         return path
+
+    async def _init(self, route: Route, path: Path) -> None:
+        how = await server_refs.object_format(route)
+        await self.git.run(
+            *("init", "--quiet", "--bare", "--template=", f"--object-format={how}", str(path)),
+            seconds=ASK_SECONDS,
+        )
+        reachable.note_pruned(path)
 
     async def _fetch(self, route: Route, path: Path, lock: int, seconds: float) -> None:
         addresses = await checked_address(route)
         try:
-            await self.git.run(
-                *(f"--git-dir={path}", "fetch", "--quiet", "--prune", "--no-tags", "--force"),
-                *("--no-write-fetch-head", "--no-auto-maintenance", "--", route.url, *REFS),
-                route=route,
-                addresses=addresses,
-                seconds=seconds,
-                inherited=(lock,),
-                look=self.require_space,
-            )
+            async with reachable.updating(self.git, path):
+                await self.git.run(
+                    *(f"--git-dir={path}", "fetch", "--quiet", "--prune", "--no-tags", "--force"),
+                    *("--no-write-fetch-head", "--no-auto-maintenance", "--", route.url, *REFS),
+                    route=route,
+                    addresses=addresses,
+                    seconds=seconds,
+                    inherited=(lock,),
+                    look=self.require_space,
+                )
         except BaseException:
-            await asyncio.to_thread(_remove_leftovers, path)
+            await asyncio.to_thread(mirror_files.remove_leftovers, path)
             raise
         if len(list((path / "objects" / "pack").glob("*.pack"))) > MAX_PACKS:
             await self.git.run(
@@ -162,25 +178,49 @@ class Mirrors:
                 inherited=(lock,),
             )
 
-    async def has_all(self, path: Path, objects: Sequence[str]) -> bool:
-        """Whether a mirror has all of these objects. Raises ``GitFailed`` or ``TimeoutError``."""
-        printed = await self.git.read(
-            *(f"--git-dir={path}", "cat-file", "--buffer", "--batch-check=%(objecttype)"),
-            given="\n".join(objects).encode() + b"\n",
-            max_output=host_git.MAX_OUTPUT_BYTES,
-            seconds=ASK_SECONDS,
-        )
-        return b"missing" not in printed
+    async def gives(self, route: Route, objects: Sequence[str], *, max_age: float) -> bool:
+        """Whether the mirror may give these objects: the server is asked, if need be, whether its refs reach them now.
+
+        ``max_age``: for how many seconds an answer of the server counts. Raises what ``update`` does.
+        """
+        async with self.in_use(route) as path:
+            await self.update(route, max_age=max_age)
+            if not await reachable.has_all(self.git, path, objects):
+                await self.update(route)
+                if not await reachable.has_all(self.git, path, objects):
+                    return False
+            return await reachable.may_give(self.git, path, objects)
+
+    async def prune(self) -> list[str]:
+        """Remove from all mirrors what the server has forced away or deleted; gives the names of those that changed."""
+        pruned = []
+        for path in await asyncio.to_thread(lambda: sorted(self.root.glob("*.git"))):
+            usage = self._used.setdefault(path.stem, Usage())
+            if reachable.is_pruned(path) or usage.readers:
+                continue
+            usage.is_pruning = True
+            try:
+                async with self._locked(path.stem) as lock:
+                    await asyncio.to_thread(mirror_files.remove_leftovers, path)
+                    await reachable.prune(self.git, path, lock=lock, seconds=PRUNE_SECONDS)
+                pruned.append(path.stem)
+            except (GitFailed, OSError) as error:
+                logger.warning(
+                    "mirror not pruned", extra={"mirror": path.stem, "reason": str(error)}
+                )
+            finally:
+                usage.is_pruning = False
+        return pruned
 
     async def require_space(self) -> None:
         """Raises ``GitFailed`` if the mirrors take more than they may, and none can be removed, or the disk is full."""
         if await asyncio.to_thread(disk_space.free_mib, self.root) < disk_space.MIN_FREE_MIB:
             raise GitFailed("the disk of the mirrors is nearly full")
-        if await asyncio.to_thread(size_of_all, self.root) <= self._max_bytes:
+        if await asyncio.to_thread(mirror_files.size_of_all, self.root) <= self._max_bytes:
             return
         await self.remove_unused()
         # guard: mirrors-stop-at-their-limit
-        if await asyncio.to_thread(size_of_all, self.root) > self._max_bytes:
+        if await asyncio.to_thread(mirror_files.size_of_all, self.root) > self._max_bytes:
             raise GitFailed("the mirrors would take more than GIT_MIRRORS_MIB")
 
     @asynccontextmanager
@@ -226,15 +266,10 @@ class Mirrors:
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(
-                self.root / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
-            try:
-                while not _try_lock(descriptor):  # noqa: ASYNC110 - another process holds it
+            with mirror_files.lock_file(self.root, key) as descriptor:
+                while not mirror_files.try_lock(descriptor):  # noqa: ASYNC110 - another process holds it
                     await asyncio.sleep(LOCK_POLL_SECONDS)
                 yield descriptor
-            finally:
-                os.close(descriptor)
 
     async def remove_unused(self) -> list[str]:
         """Remove what was not used for long, and the oldest beyond the limit; gives the names of what went."""
@@ -262,37 +297,11 @@ class Mirrors:
         # guard: mirror-in-use-stays
         if usage is not None and usage.readers:
             return False
-        descriptor = os.open(
-            self.root / f"{path.stem}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        try:
-            if not _try_lock(descriptor):
+        with mirror_files.lock_file(self.root, path.stem) as descriptor:
+            if not mirror_files.try_lock(descriptor):
                 return False
             gone = path.with_suffix(".old")
             shutil.rmtree(gone, ignore_errors=True)
             path.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)
-            return True
-        finally:
-            os.close(descriptor)
-
-
-def size_of_all(root: Path) -> int:
-    """The bytes that the mirrors below a folder take, with those that are being filled."""
-    found = [*root.glob("*.git"), *root.glob("*.new"), *root.glob("*.old")]
-    return sum(map(host_git.size_of, found))
-
-
-def _remove_leftovers(path: Path) -> None:
-    for pattern in LEFTOVERS:
-        for found in path.glob(pattern):
-            with suppress(OSError):
-                shutil.rmtree(found) if found.is_dir() else found.unlink()
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        return True

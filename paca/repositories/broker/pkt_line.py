@@ -1,4 +1,4 @@
-"""The lines of the git protocol, the list of commands with which a push begins, and the begin of a fetch."""
+"""The lines of the git protocol, the list of commands with which a push begins, and requests of fetches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ FLUSH, DELIMITER = b"0000", b"0001"
 MAX_LINE = 65_520
 MAX_BAND = 65_515
 MAX_COMMANDS_BYTES = 64 << 10
+MAX_READ_FETCH_BYTES = 4 << 20
 MAX_LINES_BEFORE_REFS = 4
 PROGRESS = 2
 HASH = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
@@ -62,8 +63,8 @@ class CommandList:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchBegin:
-    """The begin of a request by protocol 2, as it was sent (``data``), up to the first commit that the client has.
+class FetchRequest:
+    """A request by protocol 2 as it was sent (``data``), whole unless it is longer than is read here.
 
     ``is_plain`` says that it is a fetch of the objects in ``wants``, with nothing that only its server understands.
     """
@@ -102,28 +103,30 @@ async def read_line(
     return head + text, text
 
 
-async def read_fetch(read: ReadExactly) -> FetchBegin:
-    """The begin of a request by protocol 2. Raises ``ProtocolProblem``, and what ``read`` raises."""
+async def read_fetch(read: ReadExactly) -> FetchRequest:
+    """A request by protocol 2. Raises ``ProtocolProblem``, and what ``read`` raises.
+
+    It is read to its end, because git takes further wants after everything else.
+    """
     wants: list[str] = []
     known, is_plain = CAPABILITIES, True
     raw, text = await read_line(read)
-    pieces, is_fetch = [raw], text is not None and text.strip() == b"command=fetch"
-    while is_fetch:
+    pieces, size, is_fetch = [raw], len(raw), text is not None and text.strip() == b"command=fetch"
+    while is_fetch and is_plain:
         raw, text = await read_line(read, with_delimiters=True)
         pieces.append(raw)
+        size += len(raw)
         if raw == FLUSH:
             break
         if text is None:
             known = ARGUMENTS
             continue
         word, _, rest = text.strip().replace(b"=", b" ", 1).partition(b" ")
-        is_plain = is_plain and word in known
-        if word in (b"have", b"done"):
-            break
+        is_plain = word in known and size <= MAX_READ_FETCH_BYTES
         if word == b"want":
             wants.append(rest.decode("ascii", "replace"))
     is_plain = is_plain and bool(wants) and all(map(HASH.match, wants))
-    return FetchBegin(b"".join(pieces), is_fetch, is_fetch and is_plain, tuple(wants))
+    return FetchRequest(b"".join(pieces), is_fetch, is_fetch and is_plain, tuple(wants))
 
 
 async def read_commands(read: ReadExactly) -> CommandList:

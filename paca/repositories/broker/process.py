@@ -76,6 +76,8 @@ class BrokerProcess:
             try:
                 for name in await self._mirrors.remove_unused():
                     logger.info("mirror removed", extra={"mirror": name})
+                for name in await self._mirrors.prune():
+                    logger.info("mirror pruned", extra={"mirror": name})
                 await self._broker.pushes.proofs.remove_abandoned()
             except OSError:
                 logger.exception("mirrors cannot be removed now")

@@ -10,7 +10,7 @@ from uuid import UUID
 from paca.repositories.broker import passing, pkt_line, replies, server_refs
 from paca.repositories.broker.ancestry import PushProofs, Unproven
 from paca.repositories.broker.bodies import BrokenBody, Pieces
-from paca.repositories.broker.host_git import GitFailed
+from paca.repositories.broker.host_git import GitFailed, GitUnusable
 from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.pkt_line import CommandList
 from paca.repositories.broker.push_rules import (
@@ -80,6 +80,8 @@ class Pushes:
             raise Unproven(problem)
         try:
             refs = await server_refs.ask(route, self._mirrors.git, server_refs.BRANCHES)
+        except GitUnusable:
+            raise
         except (GitFailed, TimeoutError):
             raise Refused(
                 "The server does not say which branches it has. Try again later."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,9 @@ SYMBOLIC = "symref-target:"
 BRANCHES = "refs/heads/"
 NOT_UNDERSTOOD = (400, 422, 500, 501)
 ANSWER_TYPE = "application/x-git-upload-pack-result"
+ADVERTISEMENT = "application/x-git-upload-pack-advertisement"
+OBJECT_FORMAT = re.compile(rb"(?:^|[ \0])object-format=(sha1|sha256)\b")
+MAX_LINES_BEFORE_FORMAT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,26 @@ async def ask(route: Route, git: HostGit, *prefixes: str) -> ServerRefs:
             return await _ask_version_2(route, prefixes)
         except (ProtocolProblem, BrokenBody, ValueError):
             return await _ask_by_git(route, git, prefixes)
+
+
+async def object_format(route: Route) -> str:
+    """The hash by which the objects of the repository are named: sha1 or sha256. Raises ``ServerProblem``."""
+    headers = (("Accept", ADVERTISEMENT), ("Git-Protocol", "version=2"))
+    question = Question("GET", "info/refs?service=git-upload-pack", headers)
+    answer = await upstream.ask(route, question)
+    try:
+        if problem := upstream.answer_problem(route, answer, ADVERTISEMENT):
+            raise ServerProblem(problem)
+        pieces = Pieces(answer.body.pieces())
+        for _ in range(MAX_LINES_BEFORE_FORMAT):
+            _, text = await pkt_line.read_line(pieces.read_exactly)
+            if found := OBJECT_FORMAT.search(text or b""):
+                return found[1].decode()
+    except (ProtocolProblem, BrokenBody):
+        pass  # the list ends without it
+    finally:
+        answer.close()
+    return "sha1"
 
 
 async def _ask_version_2(route: Route, prefixes: tuple[str, ...]) -> ServerRefs:

@@ -21,7 +21,7 @@ from django.conf import settings
 from paca.agents.skill_archive import MAX_FILE_BYTES
 from paca.common import disk_space
 from paca.common.errors import Conflict, Invalid, PacaError
-from paca.repositories.broker.host_git import GitFailed, HostGit, TooMuchOutput
+from paca.repositories.broker.host_git import GitFailed, GitUnusable, HostGit, TooMuchOutput
 from paca.repositories.broker.routes import Route
 from paca.repositories.broker.upstream import (
     Answer,
@@ -202,7 +202,6 @@ async def _fetch(git: HostGit, source: SkillSource, route: Route, folder: Path) 
         f"remote.source.partialclonefilter={size}",
     )
     try:
-        await git.require_checked_addresses()
         await git.run(
             "init", "--quiet", "--bare", "--template=", str(folder), seconds=LOCAL_SECONDS
         )
@@ -223,6 +222,8 @@ async def _fetch(git: HostGit, source: SkillSource, route: Route, folder: Path) 
             f"{REF}^{{commit}}",
             seconds=LOCAL_SECONDS,
         )
+    except GitUnusable as problem:
+        raise GitServerFailed(str(problem)) from None
     except GitFailed as failed:
         raise _fetch_error(source, folder, str(failed)) from None
     return commit.strip()

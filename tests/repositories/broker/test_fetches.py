@@ -98,20 +98,22 @@ def fetch_of(world: BrokerWorld) -> bytes:
 async def test_objects_of_a_mirror_are_told_for_a_minute_after_the_server_has_agreed(
     world: BrokerWorld,
 ) -> None:
-    await world.fill_mirror()
     body = fetch_of(world)
     request = post(world, f"Content-Length: {len(body)}", body)
     with FakeClock() as time:
+        await world.fill_mirror()
         assert b"PACK" in await world.ask(request)
         world.server.header = "Basic b3RoZXI="
         time.advance(fetches.READABLE_SECONDS - 1)
         assert b"PACK" in await world.ask(request)
         time.advance(2)
         refused = await world.ask(request)
-    assert b"PACK" not in refused
-    assert b"refuses the credentials of app" in refused
-    world.route = replace(world.route, header="Basic bm8=")
-    assert b"PACK" not in await world.ask(request)
+        assert b"PACK" not in refused
+        assert b"refuses the credentials of app" in refused
+        world.server.header = HEADER
+        assert b"PACK" in await world.ask(request)
+        world.route = replace(world.route, header="Basic bm8=")
+        assert b"PACK" not in await world.ask(request)
 
 
 async def test_long_read_of_a_mirror_is_cut_when_the_server_refuses(

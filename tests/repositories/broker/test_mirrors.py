@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import shutil
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,9 +14,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from paca.repositories.broker import host_git, mirrors
-from paca.repositories.broker.host_git import GitFailed, HostGit
+from paca.repositories.broker import git_config, host_git, mirrors
+from paca.repositories.broker.host_git import GitFailed, GitUnusable, HostGit
 from paca.repositories.broker.mirrors import MAX_OWN_READERS, Mirrors, NoPlace
+from paca.repositories.broker.upstream import ServerProblem
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.git_server import HEADER, TOKEN, git
 
@@ -59,13 +61,16 @@ async def test_what_a_killed_fill_left_is_replaced(world: BrokerWorld) -> None:
 
 async def test_fill_that_fails_leaves_nothing(world: BrokerWorld) -> None:
     route = replace(world.route, header="Basic bm8=")
-    with pytest.raises(GitFailed) as failed:
+    with pytest.raises(ServerProblem, match="refuses the credentials of app") as failed:
         await world.mirrors.fill(route)
     assert "bm8=" not in str(failed.value)
     assert [path.suffix for path in world.mirrors.root.iterdir()] == [".lock"]
 
 
-async def test_large_repository_has_no_mirror(world: BrokerWorld) -> None:
+async def test_large_repository_has_no_mirror(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_git, "LOOK_SECONDS", 600.0)  # its whole size is what is found
     small = Mirrors(world.mirrors.root, max_bytes=15_000, max_age_seconds=1e6)
     with pytest.raises(GitFailed, match="larger than all mirrors may be"):
         await small.fill(world.route)
@@ -161,7 +166,7 @@ def test_name_of_a_mirror_is_a_digest(world: BrokerWorld, name: str) -> None:
 async def test_credential_is_in_no_file_argument_or_variable_of_git_on_the_host(
     world: BrokerWorld,
 ) -> None:
-    with host_git.config_file(host_git.config_for(world.route, ["127.0.0.1"])) as config:
+    with git_config.config_file(git_config.config_for(world.route, ["127.0.0.1"])) as config:
         process = await world.mirrors.git.start(
             "hash-object", "--stdin", config=config, stdin=asyncio.subprocess.PIPE
         )
@@ -174,6 +179,30 @@ async def test_credential_is_in_no_file_argument_or_variable_of_git_on_the_host(
     found += [path.read_bytes() for path in world.mirrors.root.rglob("*") if path.is_file()]
     assert not any(HEADER.split()[1].encode() in data or TOKEN.encode() in data for data in found)
     assert not any(b"127.0.0.1" in data for data in found)
+
+
+@pytest.mark.parametrize("missing", host_git.PROGRAMS)
+async def test_machine_without_a_program_has_no_mirrors_and_is_told_what_to_install(
+    world: BrokerWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    await world.fill_mirror()
+    for name in host_git.PROGRAMS.keys() - {missing}:
+        (tmp_path / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setitem(host_git.ENVIRONMENT, "PATH", str(tmp_path))
+    with pytest.raises(GitUnusable, match=f"{missing} is missing on the server of Paca"):
+        await world.mirrors.update(world.route)
+    clone = await world.clone()  # from the server
+    assert (clone / "README.md").exists()
+
+
+async def test_mirror_is_filled_only_by_a_git_that_keeps_to_checked_addresses(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_git, "OLDEST_GIT", (99, 0))
+    with pytest.raises(GitUnusable, match="99.0 is needed"):
+        await world.mirrors.fill(world.route)
+    assert not [path for method, path, _ in world.server.requests if method == "POST"]
+    await world.clone()
 
 
 async def test_conversation_has_few_readers_at_once(world: BrokerWorld) -> None:
