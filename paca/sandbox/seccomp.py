@@ -16,6 +16,7 @@ from paca.sandbox.runner.bpf import (
     JUMP_SET,
     LOAD,
     RETURN,
+    decide,
     line,
     on_call,
 )
@@ -65,9 +66,9 @@ def program() -> bytes | None:
         ]
     # A filter cannot read its flags; libraries fall back to clone.
     lines += on_call(CLONE3[column], [line(RETURN, ENOSYS)])
-    lines += on_call(CLONE[column], _decide(JUMP_SET, [NEW_NAMESPACES], EPERM, otherwise=ALLOW))
+    lines += on_call(CLONE[column], decide([NEW_NAMESPACES], EPERM, otherwise=ALLOW, test=JUMP_SET))
     for call, values in ((SOCKET, [*SOCKET_FAMILIES.values()]), (PERSONALITY, [*PERSONALITIES])):
-        lines += on_call(call[column], _decide(JUMP_EQUAL, values, ALLOW, otherwise=EPERM))
+        lines += on_call(call[column], decide(values, ALLOW, otherwise=EPERM))
     lines.append(line(RETURN, EPERM))
     return b"".join(lines)
 
@@ -81,9 +82,3 @@ def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
         else:
             found.append((number, number))
     return found
-
-
-def _decide(test: int, values: list[int], action: int, *, otherwise: int) -> list[bytes]:
-    """Return ``action`` if the first argument passes the test with one of the values."""
-    checks = [part for value in values for part in (line(test, value, 0, 1), line(RETURN, action))]
-    return [line(LOAD, bpf.ARGUMENTS[0]), *checks, line(RETURN, otherwise)]

@@ -24,8 +24,7 @@ from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.routes import Route
 from paca.repositories.broker.serving import Broker
 from paca.repositories.broker.upstream import ServerProblem
-from paca.sandbox.egress import request_head
-from paca.sandbox.egress.process import listen
+from paca.sandbox.egress import request_head, unix_sockets
 
 logger = logging.getLogger(__name__)
 LOCK, CONTROL, SERVE = "lock", "control", "serve"
@@ -48,10 +47,14 @@ class BrokerProcess:
 
     async def run(self) -> None:
         """Serve until no worker has been there for ``UNUSED_SECONDS`` and nothing is transferred, or one asks for the end."""
-        serve = await listen(
-            self._root / SERVE, self._broker.serve, limit=request_head.MAX_HEAD_BYTES
+        serve = await unix_sockets.serve(
+            unix_sockets.listen(self._root / SERVE),
+            self._broker.serve,
+            limit=request_head.MAX_HEAD_BYTES,
         )
-        private = await listen(self._root / CONTROL, self._serve_worker, limit=control.MAX_LINE)
+        private = await unix_sockets.serve(
+            unix_sockets.listen(self._root / CONTROL), self._serve_worker, limit=control.MAX_LINE
+        )
         removing = asyncio.create_task(self._remove_mirrors())
         try:
             while not self._is_unused and self._root.is_dir():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import subprocess
 import sys
 import time
@@ -17,10 +16,11 @@ from paca.common import clock, host_names, network_policy
 from paca.common.network_policy import CLOSED, EgressPolicy
 from paca.engine.llm import address_check
 from paca.engine.workspace import SandboxUnavailable
-from paca.sandbox.egress import process
+from paca.sandbox import seccomp
+from paca.sandbox.egress import process, unix_sockets
 from paca.sandbox.egress.booking import UNUSED, Used
 from paca.sandbox.egress.folders import ROOT, GateFolder, list_folders
-from paca.sandbox.runner import splice
+from paca.sandbox.runner import bpf, splice
 
 START_SECONDS = 15.0
 ASK_SECONDS = 5.0
@@ -146,20 +146,17 @@ class Gates:
 
 async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection to a socket at the path. Raises ``OSError``."""
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{path.name}")
-    finally:
-        os.close(folder)
+    with unix_sockets.address_of(path) as address:
+        return await asyncio.open_unix_connection(address)
 
 
 def version() -> str:
     """A digest of the code of the gate."""
     whole = hashlib.sha256()
-    rules = [
-        Path(str(module.__file__)) for module in (host_names, network_policy, address_check, splice)
-    ]
-    for source in [*sorted(Path(process.__file__).parent.glob("*.py")), *rules]:
+    others = (host_names, network_policy, address_check, splice, seccomp, bpf)
+    rules = [Path(str(module.__file__)) for module in others]
+    own = sorted(Path(process.__file__).parent.glob("*.py"))
+    for source in [*own, *rules, seccomp.ALLOWED]:
         whole.update(source.read_bytes())
     return whole.hexdigest()[:16]
 

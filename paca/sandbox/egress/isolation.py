@@ -17,6 +17,8 @@ from pathlib import Path
 # System calls of Linux 5.13, which have the same numbers on every architecture but alpha.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ONLY_VERSION, PATH_BENEATH = 1, 1
+# No signals to other processes, and no connection to their sockets without a file: since version 6.
+SCOPES, SCOPES_SINCE = 1 << 1 | 1 << 0, 6
 READ_FILE, READ_FOLDER = 1 << 2, 1 << 3
 # What each version of Landlock can refuse: the number of its rights on files.
 RIGHTS_BY_VERSION = (0, 13, 14, 15, 15, 16)
@@ -60,8 +62,9 @@ def _restrict_files(libc: ctypes.CDLL, writable: Path) -> bool:
     if not (version := landlock_version()):
         return False
     rights = (1 << RIGHTS_BY_VERSION[min(version, len(RIGHTS_BY_VERSION) - 1)]) - 1
-    handled = ctypes.c_uint64(rights)
-    rules = libc.syscall(CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), 0)
+    handled = (ctypes.c_uint64 * 3)(rights, 0, SCOPES)
+    size = 24 if version >= SCOPES_SINCE else 8  # older versions know the first number only
+    rules = libc.syscall(CREATE_RULESET, handled, ctypes.c_size_t(size), 0)
     _check(rules, "rules for files")
     try:
         for path in readable_paths():

@@ -1,6 +1,6 @@
 """The gate process of one machine: listens on a socket for each conversation that has a gate.
 
-Workers start it when one is needed. It outlives them, because sandboxes and the transfers in them do, and ends when no
+It opens no socket in a file itself: it forks an opener first, and shares the lock and its end with it. Workers start it when one is needed. It outlives them, because sandboxes and the transfers in them do, and ends when no
 conversation has a gate for a while. A lock keeps a second one away; all it knows is in files, so the next one goes on.
 """
 
@@ -19,10 +19,18 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from paca.sandbox.egress import isolation, request_head
+from paca.sandbox.egress import (
+    isolation,
+    opener,
+    request_head,
+    seccomp_filter,
+    splicing,
+    unix_sockets,
+)
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.folders import GateFolder, list_folders
 from paca.sandbox.egress.gate import Gate
+from paca.sandbox.egress.opener import Opener
 from paca.sandbox.egress.repositories import Repositories
 
 logger = logging.getLogger(__name__)
@@ -32,27 +40,31 @@ UNUSED_SECONDS = 60.0
 ABANDONED_SECONDS = (
     3 * 3600.0
 )  # without a word of a worker; a paused sandbox may be resumed until then
-MAX_LINE = 64
 LOOK, END = b"look", b"end"
 OPEN_FILES = 65_536
 RESOLVER_THREADS = 128  # of all conversations
 
 
 class GateProcess:
-    """The gates of the conversations below ``root``."""
+    """The gates of the conversations below ``root``. ``control`` listens for workers; ``channel`` leads to the opener."""
 
-    def __init__(self, root: Path, version: str) -> None:
+    def __init__(
+        self, root: Path, version: str, *, control: socket.socket, channel: socket.socket
+    ) -> None:
         self._root = root
         self._version = version
+        self._control_listener = control
+        self._opener = Opener(channel, self._end)
         self._gates: dict[UUID, tuple[Gate, asyncio.AbstractServer]] = {}
         self._ending = asyncio.Event()
         self._looking = asyncio.Lock()
         self._asked_at = time.monotonic()
 
     async def run(self) -> None:
-        """Serve until no conversation has had a gate for ``UNUSED_SECONDS``, all workers are gone, or one asks it to end."""
+        """Serve until no conversation has had a gate for ``UNUSED_SECONDS``, all workers are gone, one asks it to end,
+        or the opener is gone."""
         await self._look()
-        control = await listen(self._root / CONTROL, self._control)
+        control = await unix_sockets.serve(self._control_listener, self._control)
         try:
             unused = 0.0
             while unused < UNUSED_SECONDS and not self._is_abandoned and self._root.is_dir():
@@ -65,6 +77,9 @@ class GateProcess:
         finally:
             (self._root / CONTROL).unlink(missing_ok=True)
             control.close()
+
+    def _end(self) -> None:
+        self._ending.set()
 
     @property
     def _is_abandoned(self) -> bool:
@@ -96,13 +111,11 @@ class GateProcess:
             return
         if (replaced := self._gates.pop(folder.conversation_id, None)) is not None:
             replaced[1].close()
-        broker = Repositories(self._root, folder.conversation_id)
+        broker = Repositories(self._opener.connect_to_broker, folder.conversation_id)
         booking = Booking(folder.booked, folder.earlier())
         gate = Gate(folder.read_policy, booking, broker=broker)
-        server = await listen(folder.socket, gate.serve, limit=request_head.MAX_HEAD_BYTES)
-        folder.socket.chmod(
-            0o666
-        )  # the user inside is another one; only its sandbox sees the socket
+        listener = await self._opener.listen(folder.conversation_id)
+        server = await unix_sockets.serve(listener, gate.serve, limit=request_head.MAX_HEAD_BYTES)
         self._gates[folder.conversation_id] = gate, server
 
     async def _control(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -111,39 +124,12 @@ class GateProcess:
         with suppress(OSError, ValueError):
             line = (await reader.readline()).strip()
             if line == END:
-                self._ending.set()
+                self._end()
             else:
                 await self._look()
             writer.write(f"{self._version}\n".encode("ascii"))
             await writer.drain()
         writer.close()
-
-
-async def listen(
-    path: Path, serve: asyncio.streams._ClientConnectedCallback, *, limit: int = MAX_LINE
-) -> asyncio.AbstractServer:
-    """A server on a socket at the path, which replaces the one of an earlier process. Raises ``OSError``."""
-    listener = _bind(path)
-    try:
-        return await asyncio.start_unix_server(serve, sock=listener, limit=limit, backlog=128)
-    except OSError:
-        listener.close()
-        raise
-
-
-def _bind(path: Path) -> socket.socket:
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # A path may be longer than the address of a socket.
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        listener.bind(f"/proc/self/fd/{folder}/{path.name}")
-    except OSError:
-        listener.close()
-        raise
-    finally:
-        os.close(folder)
-    return listener
 
 
 def main(arguments: list[str]) -> None:
@@ -163,14 +149,36 @@ def main(arguments: list[str]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:  # another worker was faster
         return
+    control = unix_sockets.listen(root / CONTROL)
+    seccomp_filter.prepare()
     if not isolation.isolate(root):
         logger.warning("this kernel has no Landlock: the gate can read what its user can")
-    asyncio.run(_run(root, version))
+    asking, answering = opener.make_channel()
+    if not os.fork():
+        control.close()
+        asking.close()
+        opener.serve(root, answering)
+        return
+    answering.close()
+    _run(root, version, control, asking)
 
 
-async def _run(root: Path, version: str) -> None:
+def _run(root: Path, version: str, control: socket.socket, channel: socket.socket) -> None:
+    splicing.is_possible()  # tries it with a pair of sockets, of which the filter allows none
+    with asyncio.Runner() as runner:
+        runner.get_loop()  # has such a pair too
+        # guard: egress-gate-opens-no-socket-in-a-file
+        filtered = seccomp_filter.apply(channel.fileno())
+        if not filtered:
+            logger.warning(
+                "no filter of system calls is possible: the gate can use all sockets that its user can"
+            )
+        runner.run(_serve(root, version, control, channel))
+
+
+async def _serve(root: Path, version: str, control: socket.socket, channel: socket.socket) -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(RESOLVER_THREADS))
-    await GateProcess(root, version).run()
+    await GateProcess(root, version, control=control, channel=channel).run()
 
 
 def _raise_file_limit() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import socket
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -24,27 +25,29 @@ def broker_folder(gates: Path) -> Path:
     return gates.with_name(f"{gates.name}.broker")
 
 
+def broker_socket(gates: Path) -> Path:
+    """The socket of the broker for gates."""
+    return broker_folder(gates) / BROKER_SOCKET
+
+
 def is_for_them(request: Request) -> bool:
     """Whether a request is one for the virtual host. TLS is none: the connection stays on this machine."""
     return request.method in ("GET", "POST") and request.target.startswith(PREFIXES)
 
 
 class Repositories:
-    """The broker, as the gate of one conversation reaches it. ``root``: the folder of the gates."""
+    """The broker, as the gate of one conversation reaches it. ``connect`` makes a connection, or raises ``OSError``."""
 
-    def __init__(self, root: Path, conversation_id: UUID) -> None:
-        self._socket = broker_folder(root) / BROKER_SOCKET
+    def __init__(
+        self, connect: Callable[[], Awaitable[socket.socket]], conversation_id: UUID
+    ) -> None:
+        self._connect = connect
         self._conversation_id = conversation_id
 
     async def connect(self) -> Stream:
         """A connection to the broker. Raises ``OSError`` or ``TimeoutError``."""
-        folder = os.open(self._socket.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                path = f"/proc/self/fd/{folder}/{self._socket.name}"
-                return Stream(*await asyncio.open_unix_connection(path))
-        finally:
-            os.close(folder)
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return Stream(*await asyncio.open_unix_connection(sock=await self._connect()))
 
     def head_for(self, request: Request) -> bytes:
         """The request, behind a line that says whose it is: the sandbox cannot, the gate knows it by its socket."""

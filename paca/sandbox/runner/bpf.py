@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_SET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -25,6 +26,14 @@ def on_call(number: int, body: list[bytes]) -> list[bytes]:
     return [line(JUMP_EQUAL, number, 0, len(body)), *body]
 
 
+def decide(
+    values: list[int], action: int, *, otherwise: int, test: int = JUMP_EQUAL, argument: int = 0
+) -> list[bytes]:
+    """Return ``action`` if an argument of the call passes the test with one of the values."""
+    checks = [part for value in values for part in (line(test, value, 0, 1), line(RETURN, action))]
+    return [line(LOAD, ARGUMENTS[argument]), *checks, line(RETURN, otherwise)]
+
+
 def apply(program: bytes) -> None:
     """Apply a filter to this process and all that it starts from now on. Raises ``OSError``."""
     code = ctypes.create_string_buffer(program, len(program))
@@ -32,6 +41,13 @@ def apply(program: bytes) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_SECCOMP, FILTER_MODE, described, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot set the filter of system calls")
+
+
+def can_apply() -> bool:
+    """Whether this kernel has filters of system calls: it then looks for the one that is not there."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    failed = libc.prctl(PR_SET_SECCOMP, FILTER_MODE, None, 0, 0) != 0
+    return failed and ctypes.get_errno() == errno.EFAULT
 
 
 def machine() -> tuple[int, int] | None:

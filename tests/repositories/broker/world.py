@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -13,11 +14,10 @@ from paca.repositories.broker.mirrors import Mirrors
 from paca.repositories.broker.requests import Refused
 from paca.repositories.broker.routes import Grant, Route
 from paca.repositories.broker.serving import Broker
-from paca.sandbox.egress import request_head
+from paca.sandbox.egress import request_head, unix_sockets
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.gate import Gate
-from paca.sandbox.egress.process import listen
-from paca.sandbox.egress.repositories import Repositories, broker_folder
+from paca.sandbox.egress.repositories import Repositories, broker_socket
 from tests.support.git_server import ENVIRONMENT, HEADER, GitServer
 
 ZEROS = "0" * 40
@@ -67,10 +67,10 @@ class BrokerWorld:
         await self.mirrors.fill(self.route)
 
     async def __aenter__(self) -> BrokerWorld:
-        broker = broker_folder(self.folder / "gates")
-        broker.mkdir(parents=True)
-        self._serving = await listen(
-            broker / "serve",
+        broker = broker_socket(self.folder / "gates")
+        broker.parent.mkdir(parents=True)
+        self._serving = await unix_sockets.serve(
+            unix_sockets.listen(broker),
             self.broker.serve,
             limit=request_head.MAX_HEAD_BYTES,
         )
@@ -83,13 +83,16 @@ class BrokerWorld:
         gate = Gate(
             lambda: self.budget,
             Booking(self.folder / f"{conversation_id}.jsonl"),
-            broker=Repositories(self.folder / "gates", conversation_id),
+            broker=Repositories(self._connect, conversation_id),
         )
         server = await asyncio.start_server(
             gate.serve, "127.0.0.1", 0, limit=request_head.MAX_HEAD_BYTES
         )
         self._gates.append(server)
         return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+    async def _connect(self) -> socket.socket:
+        return unix_sockets.connect(broker_socket(self.folder / "gates"))
 
     async def __aexit__(self, *_: object) -> None:
         for usage in self.mirrors._used.values():
