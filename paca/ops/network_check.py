@@ -11,12 +11,14 @@ from paca.engine.workspace import SandboxUnavailable
 from paca.ops import sandbox_factory
 from paca.ops.check_result import CheckResult, passed
 from paca.sandbox.base import new_probe_id
-from paca.sandbox.egress import gates, isolation
+from paca.sandbox.egress import gates, isolation, seccomp_filter
 from paca.sandbox.egress.gates import Gates
 
 PROBE = b"CONNECT example.org:443 HTTP/1.1\r\n\r\n"
 ANSWER_SECONDS = 10.0
 SHARED = "runs with all rights of its user: this kernel has no Landlock"
+UNFILTERED = "can use all sockets in files of its user: no filter of system calls is possible here"
+FILTERED_BY = "use Linux with seccomp on x86_64 or aarch64, and glibc"
 ALONE = "sees its own folder only"
 
 
@@ -37,6 +39,8 @@ def check_network_gate() -> CheckResult:
         return CheckResult("Network", "broken", reason, "restart the workers")
     if not isolation.landlock_version():
         return CheckResult("Network", "todo", f"the gate {SHARED}", "use Linux 5.13 or newer")
+    if not seccomp_filter.is_possible():
+        return CheckResult("Network", "todo", f"the gate {UNFILTERED}", FILTERED_BY)
     return passed("Network", f"the gate of sandboxes answers, refuses, and {ALONE}")
 
 

@@ -78,6 +78,8 @@ FILE_REQUESTS = "tests/conversations/test_file_requests.py"
 FILES_FLOW = "tests/flows/test_files.py"
 WORKSPACE_FILES = "tests/sandbox/test_workspace_files.py"
 GATE = "tests/sandbox/egress/test_gate.py"
+TAKEOVER = "tests/sandbox/egress/test_takeover.py"
+GATE_FILTER = "tests/sandbox/egress/test_seccomp_filter.py"
 GATE_DECISIONS = "tests/sandbox/egress/test_decisions.py"
 NETWORK_USE = "tests/conversations/test_network_use.py"
 OAUTH = "tests/engine/mcp/test_oauth.py"
@@ -2387,6 +2389,10 @@ MUTANTS = (
         value("True"),
         ("tests/sandbox/egress/test_isolation.py",),
     ),
+    Mutant("egress-gate-opens-no-socket-in-a-file", value("True"), (TAKEOVER,)),
+    Mutant("egress-gate-gets-descriptors-from-its-opener-only", removed, (GATE_FILTER,)),
+    Mutant("egress-channel-of-the-gate-stays-in-its-place", removed, (GATE_FILTER,)),
+    Mutant("egress-gate-gets-listening-sockets", removed, ("tests/sandbox/egress/test_opener.py",)),
     Mutant(
         "egress-gates-of-deleted-conversations-end",
         never,

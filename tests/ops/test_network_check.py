@@ -8,6 +8,7 @@ import pytest
 from paca.ops import network_check, sandbox_factory
 from paca.sandbox.egress import gates, isolation
 from paca.sandbox.egress.gates import Gates
+from paca.sandbox.runner import bpf
 from tests.sandbox.egress.test_gates import pid_of
 
 
@@ -27,6 +28,13 @@ def test_doctor_reports_a_gate_that_refuses_and_leaves_none_behind(opened, monke
     monkeypatch.setattr(isolation, "landlock_version", lambda: 0)
     found = network_check.check_network_gate()
     assert (found.state, found.next_step) == ("todo", "use Linux 5.13 or newer")
+
+
+def test_doctor_reports_a_gate_without_a_filter_of_system_calls(opened, monkeypatch):
+    monkeypatch.setattr(bpf, "machine", lambda: None)
+    found = network_check.check_network_gate()
+    assert found.state == "todo"
+    assert "seccomp" in found.next_step
 
 
 def test_doctor_reports_a_gate_that_does_not_start(opened, monkeypatch):

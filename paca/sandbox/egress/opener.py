@@ -8,7 +8,6 @@ so that nobody can connect it to another socket. The two processes end with each
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -23,7 +22,6 @@ BROKER = b"broker"
 MAX_MESSAGE = 256
 # With a descriptor. Without one it is true: the kernel drops a descriptor for which the gate has no room.
 OPENED = b"the gate has no descriptor left"
-FOR_ALL_USERS = 0o111  # the user inside is another one; only its sandbox sees the socket
 
 
 def make_channel() -> tuple[socket.socket, socket.socket]:
@@ -33,7 +31,6 @@ def make_channel() -> tuple[socket.socket, socket.socket]:
 
 def serve(root: Path, channel: socket.socket) -> None:
     """Open what the gate asks for, until it ends. ``root``: the folder of the gates."""
-    os.umask(FOR_ALL_USERS)
     with suppress(ConnectionError):
         while message := channel.recv(MAX_MESSAGE):
             try:

@@ -42,6 +42,7 @@ ABANDONED_SECONDS = (
 )  # without a word of a worker; a paused sandbox may be resumed until then
 LOOK, END = b"look", b"end"
 OPEN_FILES = 65_536
+FOR_ALL_USERS = 0o111  # the user inside is another one; only its sandbox sees the socket
 RESOLVER_THREADS = 128  # of all conversations
 
 
@@ -157,6 +158,7 @@ def main(arguments: list[str]) -> None:
     if not os.fork():
         control.close()
         asking.close()
+        os.umask(FOR_ALL_USERS)
         opener.serve(root, answering)
         return
     answering.close()

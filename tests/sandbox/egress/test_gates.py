@@ -1,6 +1,7 @@
 """The gate process is started when it is needed, outlives its worker, and goes on after a kill."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -40,6 +41,11 @@ def pid_of(root: Path) -> int:
         if words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
             return int(words[4])
     return 0
+
+
+def opener_of(pid: int) -> int:
+    """The process that opens sockets for the gate process."""
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
 
 @pytest.fixture
@@ -146,6 +152,36 @@ async def test_a_process_of_another_version_is_replaced_once(opened, tmp_path):
     pid = pid_of(opened.root)
     await newer.ensure_process()
     assert pid_of(opened.root) not in (0, pid)
+
+
+async def test_opener_that_is_killed_ends_its_gate_and_both_are_replaced(opened):
+    conversation_id = uuid.uuid4()
+    await opened.open(conversation_id, POLICY)
+    pid = pid_of(opened.root)
+    os.kill(opener_of(pid), signal.SIGKILL)
+    await until(lambda: not pid_of(opened.root))
+    await opened.ensure_process()
+    assert pid_of(opened.root) not in (0, pid)
+    assert b"not_listed" in await ask(opened.folder(conversation_id))
+
+
+async def test_opener_of_a_killed_gate_ends_and_until_then_no_other_begins(opened):
+    await opened.open(uuid.uuid4(), POLICY)
+    pid = pid_of(opened.root)
+    opener = opener_of(pid)
+    os.kill(opener, signal.SIGSTOP)
+    os.kill(pid, signal.SIGKILL)
+    with (opened.root / process.LOCK).open("rb") as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # both have it
+    os.kill(opener, signal.SIGCONT)
+    await until(lambda: not pid_of(opened.root))
+
+
+async def test_socket_of_a_gate_is_open_to_the_user_of_its_sandbox(opened):
+    conversation_id = uuid.uuid4()
+    await opened.open(conversation_id, POLICY)
+    assert opened.folder(conversation_id).socket.stat().st_mode & 0o777 == 0o666
+    assert (opened.root / process.CONTROL).stat().st_mode & 0o077 == 0
 
 
 async def test_the_process_holds_no_secret_of_its_worker(opened, monkeypatch):

@@ -99,8 +99,8 @@ def test_gate_process_that_is_taken_over_reaches_no_socket_and_hands_over_nothin
 
 def test_the_same_attempts_succeed_in_a_process_that_is_not_confined(targets):
     sandbox, client = socket.socketpair()
-    channel, _ = socket.socketpair()
-    with sandbox, client, channel:
+    channel, nobody = socket.socketpair()
+    with sandbox, client, channel, nobody:
         send_sockets(sandbox)
         numbers = client.fileno(), channel.fileno()
         command = [sys.executable, takeover.__file__, *map(str, numbers), json.dumps(targets)]
