@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,29 +43,36 @@ gate.Gate.serve = serve
 process.main(sys.argv[1:])
 """
 # What no process can do with its own connections, and what not every machine allows.
-NOT_EVERYWHERE = {"connects_its_own_connections", "makes_a_ring", "traces_a_process"}
+NOT_EVERYWHERE = {
+    "connects_its_own_connections",
+    "makes_a_ring",
+    "traces_a_process",
+    "takes_descriptors_of_a_process",
+}
 
 
 @pytest.fixture
-def targets(tmp_path: Path) -> Iterator[dict[str, Any]]:
+def targets() -> Iterator[dict[str, Any]]:
     stream, datagram, abstract = (
         socket.socket(socket.AF_UNIX, kind)
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_STREAM)
     )
     name = f"paca-{uuid.uuid4()}"
-    files = [f"/tmp/{name}.{kind}" for kind in ("stream", "datagram")]
-    stream.bind(files[0])
-    datagram.bind(files[1])
-    abstract.bind("\0" + name)
-    stream.listen(32)
-    abstract.listen(32)
-    with stream, datagram, abstract, subprocess.Popen(["sleep", "600"]) as other:
-        try:
-            yield {"files": files, "abstract": name, "process": other.pid}
-        finally:
-            other.kill()
-            for file in files:
-                Path(file).unlink()
+    with (
+        stream,
+        datagram,
+        abstract,
+        tempfile.TemporaryDirectory() as folder,  # a short path
+        subprocess.Popen(["sleep", "600"]) as other,
+    ):
+        files = [f"{folder}/stream", f"{folder}/datagram"]
+        stream.bind(files[0])
+        datagram.bind(files[1])
+        abstract.bind("\0" + name)
+        stream.listen(32)
+        abstract.listen(32)
+        yield {"files": files, "abstract": name, "process": other.pid}
+        other.kill()
 
 
 def send_sockets(connection: socket.socket) -> None:
