@@ -6,7 +6,7 @@ Times are those of the workers' clocks. A clock that is wrong by seconds only sh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,6 +21,7 @@ from paca.agents.models import Agent
 from paca.conversations.models import SandboxSetup, SetupState, SetupUse
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.projects.models import Member
+from paca.projects.signals import project_changed
 from paca.sandbox.environment import SetupPlan
 
 LEASE_SECONDS = 60.0
@@ -58,7 +59,7 @@ def claim(plan: SetupPlan, *, image: str, backend: str, place: str, worker: str)
     over.update(retired_at=now)
     try:
         with transaction.atomic():
-            SandboxSetup.objects.create(
+            row = SandboxSetup.objects.create(
                 project_id=plan.project_id,
                 agent_id=plan.agent_id,
                 key=plan.key,
@@ -72,6 +73,7 @@ def claim(plan: SetupPlan, *, image: str, backend: str, place: str, worker: str)
                 started_at=now,
                 last_used_at=now,
             )
+            _tell_pages([row])
     except IntegrityError:  # another worker was faster
         row = rows.first()
         if row is None:  # and it has given up already
@@ -96,35 +98,52 @@ def end_leases_of(workers: Collection[str]) -> None:
 def renew(files: UUID, output: str, network: Reached = ()) -> bool:
     """Keep building and store what happened so far; False if another worker has it now, or it is not wanted any more."""
     now = timezone.now()
-    return bool(
-        _building(files).update(
-            lease_until=now + timedelta(seconds=LEASE_SECONDS),
-            output=output[-MAX_OUTPUT_CHARACTERS:],
-            network=list(network),
-            last_used_at=now,
-        )
+    return _update_build(
+        files,
+        lease_until=now + timedelta(seconds=LEASE_SECONDS),
+        output=output[-MAX_OUTPUT_CHARACTERS:],
+        network=list(network),
+        last_used_at=now,
     )
 
 
 def finish(files: UUID, *, output: str, reason: str = "", network: Reached = ()) -> bool:
     """The setup is ready, or has failed for this reason. False if another worker has it now."""
     now = timezone.now()
-    # guard: setup-is-finished-by-its-worker
-    return bool(
-        _building(files).update(
-            state=SetupState.FAILED if reason else SetupState.READY,
-            output=output[-MAX_OUTPUT_CHARACTERS:],
-            network=list(network),
-            reason=reason,
-            ended_at=now,
-            last_used_at=now,
-        )
+    return _update_build(
+        files,
+        state=SetupState.FAILED if reason else SetupState.READY,
+        output=output[-MAX_OUTPUT_CHARACTERS:],
+        network=list(network),
+        reason=reason,
+        ended_at=now,
+        last_used_at=now,
     )
+
+
+def _update_build(files: UUID, **values: Any) -> bool:
+    """Store what the builder of these files tells; False if another worker has the build now."""
+    # guard: setup-is-finished-by-its-worker
+    is_ours = bool(_building(files).update(**values))
+    if is_ours:
+        _tell_pages(SandboxSetup.objects.filter(files=files).only("project"))
+    return is_ours
 
 
 def give_up(files: UUID) -> None:
     """Nobody here waits for the setup any more: the next who needs it builds it."""
-    _building(files).delete()
+    rows = _building(files)
+    given_up = list(rows)
+    rows.delete()
+    _tell_pages(given_up)
+
+
+def _tell_pages(rows: Iterable[SandboxSetup]) -> None:
+    """Let open pages read these setups again."""
+    for row in rows:
+        project_changed.send(
+            sender=SandboxSetup, project_id=row.project_id, noun="sandbox_setup", id=row.pk
+        )
 
 
 def _building(files: UUID) -> QuerySet[SandboxSetup]:
@@ -161,8 +180,10 @@ def retire(files: UUID) -> None:
 def rebuild(agent: Agent, key: str, *, by: Member) -> int:
     """Have the next sandbox build the setup again; gives how many were retired. One that is being built goes on."""
     done = SandboxSetup.objects.filter(project=agent.project_id, key=key, retired_at=None)
-    retired = done.exclude(state=SetupState.BUILDING).update(retired_at=timezone.now())
+    ended = list(done.exclude(state=SetupState.BUILDING).defer("output", "network"))
+    retired = done.filter(pk__in=[row.pk for row in ended]).update(retired_at=timezone.now())
     audit.record("agent.setup_rebuilt", agent, by=by, project_id=agent.project_id)
+    _tell_pages(ended)
     return retired
 
 

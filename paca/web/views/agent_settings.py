@@ -4,6 +4,7 @@ import json
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -16,6 +17,7 @@ from paca.agents.model_parameters import EFFORT_NAMES, NAMES
 from paca.agents.models import Agent, Skill, SkillFile
 from paca.agents.network import policy_of
 from paca.agents.services import model_keys, variables
+from paca.common.network_policy import Network
 from paca.conversations import budget_report
 from paca.conversations.api import setups
 from paca.engine.context import trigger_prompts
@@ -124,7 +126,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         project_commands=member.project.allowed_commands,
         networks=Agent.SandboxNetwork.choices,
         **sandbox_images.context(),
-        setup=setups.described(agent),
+        **_setup(agent),
         variables=variables.listed(agent),
         network=policy_of(agent, member.project),
         verifications=VERIFICATIONS,
@@ -145,6 +147,25 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         changes=_changes(agent),
     )
     return render(request, "web/agent_settings.html", context)
+
+
+def _setup(agent: Agent) -> dict[str, Any]:
+    """What the element <paca-setup> shows and calls, and whether there are commands."""
+    setup = setups.described(agent)
+    ids = [agent.project_id, agent.pk]
+    page = {
+        "setup": setup,
+        "hasNetwork": policy_of(agent, agent.project).network is not Network.NONE,
+        "mostSeconds": settings.SANDBOX_SETUP_SECONDS,
+        "urls": {
+            "setup": reverse("api:agent-setup", args=ids),
+            "rebuild": reverse("api:agent-setup-rebuild", args=ids),
+            "socket": f"/ws/projects/{agent.project_id}/",
+            "project": reverse("project_settings", args=[agent.project_id]),
+            "chat": reverse("agent", args=ids) + "?new",
+        },
+    }
+    return {"setup": setup, "setup_json": json.dumps(page)}
 
 
 def _lent_key(agent: Agent, user_id: UUID | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from paca.common.secret_removal import SecretMask
@@ -23,12 +24,14 @@ class SetupReport:
         self._mask = mask
         self._folder = folder
         self._raw = ""
+        self._printed = asyncio.Event()
         self._read_to = 0
         self._hosts: dict[tuple[str, int, str], dict[str, Any]] = {}
 
     def add_output(self, piece: str) -> None:
         """Add what the commands have printed."""
         self._raw += piece
+        self._printed.set()
         # More than is shown: a secret at the cut would not be recognized.
         if len(self._raw) > 4 * MAX_OUTPUT_CHARACTERS:
             self._raw = self._raw[-2 * MAX_OUTPUT_CHARACTERS :]
@@ -43,6 +46,11 @@ class SetupReport:
         # guard: setup-output-holds-no-secret
         text = self._mask.text(to_storable(self._raw))
         return text[-MAX_OUTPUT_CHARACTERS:]
+
+    async def printed(self) -> None:
+        """Wait until the commands print; at once if they have since the last call."""
+        await self._printed.wait()
+        self._printed.clear()
 
     @property
     def end(self) -> str:

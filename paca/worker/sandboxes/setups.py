@@ -30,6 +30,7 @@ from paca.worker.sandboxes.setup_report import SetupReport
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS, RENEW_SECONDS = 0.5, 5.0
+TELL_SECONDS = 1.0  # pages show new output this soon
 SHARE_SECONDS = 300.0
 MARGIN_SECONDS = SHARE_SECONDS + 60.0
 FIRST_EPOCH = 1
@@ -37,7 +38,7 @@ FIRST_EPOCH = 1
 SHARE = "chmod -R a+rX,u-s,g-s ."
 FAILED = (
     "The setup of the sandbox failed ({how}). Correct the setup commands in the settings of the agent or of its project, "
-    "or press Build again there. The end of their output:\n{output}"
+    "or press Build again there. {said}"
 )
 
 
@@ -177,11 +178,13 @@ class SetupBuilder:
         is_ours = True
         while is_ours:
             with tolerated("keeping a setup"):
-                network = await asyncio.to_thread(report.network)
-                is_ours = await self._database.call(
-                    sandbox_setups.renew, files, report.output, network
-                )
-            await asyncio.sleep(RENEW_SECONDS)
+                told = await asyncio.to_thread(lambda: (report.output, report.network()))
+                is_ours = await self._database.call(sandbox_setups.renew, files, *told)
+            # What the commands print is stored soon, for the pages; without news, only the lease is renewed.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_SECONDS):
+                    await report.printed()
+                    await asyncio.sleep(TELL_SECONDS)
 
     async def _run(
         self, spec: SandboxSpec, backend: Backend, files: UUID, report: SetupReport
@@ -208,9 +211,9 @@ class SetupBuilder:
             async with asyncio.timeout(settings.SANDBOX_SETUP_SECONDS + MARGIN_SECONDS):
                 return await self._execute(sandbox, files, spec.setup_plan.commands, report)
         except TimeoutError:
-            return FAILED.format(how="its sandbox does not answer", output=report.end)
+            return failure("its sandbox does not answer", report)
         except WorkspaceError as error:
-            return FAILED.format(how=error.detail, output=report.end)
+            return failure(error.detail, report)
         finally:
             # Whatever the commands left running would write on while the files are shared.
             await sandbox.end(keep_files=True)
@@ -231,8 +234,7 @@ class SetupBuilder:
                 ran = shared
         if ran.exit_code == 0 and not ran.cause:
             return ""
-        how = ran.cause.replace("_", " ") or f"exit code {ran.exit_code}"
-        return FAILED.format(how=how, output=report.end)
+        return failure(ran.cause.replace("_", " ") or f"exit code {ran.exit_code}", report)
 
     async def _end(
         self, backend: Backend, files: UUID, tasks: list[asyncio.Task[Any]], is_kept: bool
@@ -244,6 +246,12 @@ class SetupBuilder:
             if not is_kept:
                 await backend.remove(files)
                 await self._database.call(sandbox_setups.give_up, files)
+
+
+def failure(how: str, report: SetupReport) -> str:
+    """Why the setup failed, with the end of its output."""
+    said = f"The end of their output:\n{report.end}" if report.end else "They printed nothing."
+    return FAILED.format(how=how, said=said)
 
 
 def place_of(name: str) -> str:

@@ -4,6 +4,7 @@ import "./forms.js";
 import "../agents/mcp-servers.js";
 import "../agents/skill-sources.js";
 import "../agents/preview-element.js";
+import "../agents/setup-element.js";
 
 const links = new Map([...document.querySelectorAll(".settings > .nav a")].map((link) => [link.hash.slice(1), link]));
 
