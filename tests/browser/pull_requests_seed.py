@@ -50,6 +50,14 @@ def task() -> int:
 
 
 @transaction.atomic
+def no_repositories() -> None:
+    """Unlink what other seeds have linked, and delete the connections."""
+    project = Agent.objects.get(handle="guide").project
+    Repository.objects.filter(project=project).delete()
+    GitConnection.objects.filter(project=project).delete()
+
+
+@transaction.atomic
 def repositories() -> None:
     """Make a repository that was not tried yet, and two that do not work."""
     agent = Agent.objects.get(handle="guide")

@@ -1,10 +1,15 @@
 """The menu of a conversation pauses, starts over and deletes; a run that ends in the background is told."""
 
 import re
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import actions
+from tests.browser.conftest import Product
+from tests.browser.held_model import HeldModel, held_model
+from tests.support.model_script import says
 
 HIDE = """
   window.hiddenNow = false;
@@ -22,17 +27,32 @@ HIDE = """
 """
 
 
+@pytest.fixture
+def vera(product: Product) -> Iterator[HeldModel]:
+    with held_model(product) as model:
+        yield model
+
+
+def pause(page: Page, vera: HeldModel) -> None:
+    """Pause the run while its model is asked."""
+    actions.wait_until(page, "running")
+    press(page, "Pause after this step")
+    expect(page.get_by_text("Pausing")).to_be_visible()
+    vera.let_go()
+    actions.wait_until(page, "paused")
+
+
 def press(page: Page, item: str) -> None:
     page.get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name=item).click()
 
 
-def test_conversation_is_paused_started_over_and_deleted_from_its_menu(page: Page) -> None:
-    first = actions.start(page, actions.FIX_A_BUG)
-    actions.wait_until(page, "running")
-    press(page, "Pause after this step")
+def test_conversation_is_paused_started_over_and_deleted_from_its_menu(
+    page: Page, vera: HeldModel
+) -> None:
+    first = vera.start(page)
+    pause(page, vera)
     expect(page.get_by_text("Paused by admin.")).to_be_visible()
-    actions.wait_until(page, "paused")
     press(page, "Start over")
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
@@ -86,12 +106,14 @@ def test_palette_runs_the_commands_of_the_page(page: Page) -> None:
 
 
 def test_run_that_ends_in_the_background_is_told_in_title_and_icon_and_by_a_wanted_notification(
-    page: Page,
+    page: Page, vera: HeldModel
 ) -> None:
     page.add_init_script(HIDE)
-    actions.start(page)
+    vera.reply = says("That is all.")
+    vera.start(page)
     actions.wait_until(page, "running")
     page.evaluate("hide(true)")
+    vera.let_go()
     expect(page).to_have_title(re.compile("^Done · Look around"))
     icon = page.locator("link[rel=icon]")
     expect(icon).to_have_attribute("href", re.compile("favicon-ended"))
@@ -101,11 +123,13 @@ def test_run_that_ends_in_the_background_is_told_in_title_and_icon_and_by_a_want
     expect(icon).not_to_have_attribute("href", re.compile("favicon-ended"))
     page.get_by_role("button", name="Notify me").click()
     expect(page.get_by_text("ended while you were away")).to_have_count(0)
-    actions.write(page, "Look around the sandbox and tell me what is there.")
+    vera.hold()
+    actions.write(page, "Look around once more.")
     actions.wait_until(page, "running")
     page.evaluate("hide(true)")
+    vera.let_go()
     expect(page).to_have_title(re.compile("^Done"))
-    assert page.evaluate("shown")[0][0] == "Guide: Done"
+    assert page.evaluate("shown")[0][0] == "Vera: Done"
 
 
 def test_words_typed_beside_the_composer_reach_it_and_single_letters_stay_shortcuts(
@@ -123,11 +147,11 @@ def test_words_typed_beside_the_composer_reach_it_and_single_letters_stay_shortc
     page.wait_for_url("**/?new")
 
 
-def test_buttons_of_a_notice_are_below_its_text_on_a_narrow_page(page: Page) -> None:
-    actions.start(page, actions.FIX_A_BUG)
-    actions.wait_until(page, "running")
-    press(page, "Pause after this step")
-    actions.wait_until(page, "paused")
+def test_buttons_of_a_notice_are_below_its_text_on_a_narrow_page(
+    page: Page, vera: HeldModel
+) -> None:
+    vera.start(page)
+    pause(page, vera)
     page.set_viewport_size({"width": 320, "height": 700})
     notice = page.locator(".notice-hold").last
     expect(notice).to_be_visible()

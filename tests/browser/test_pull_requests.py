@@ -17,9 +17,7 @@ STATES = {"totals": "Open", "rounding": "Merged", "wrong-way": "Closed", LONG: "
 
 def seed(product: Product, function: str) -> str:
     code = f"from tests.browser import pull_requests_seed as s; print(s.{function}())"
-    said = product.installation.run("shell", "-v0", "-c", code)
-    assert said.returncode == 0, said.stderr
-    return str(said.stdout.split()[-1])
+    return product.seeds.run(code).split()[-1]
 
 
 def open_task(page: Page, number: str) -> None:
@@ -59,14 +57,35 @@ def test_pull_requests_of_a_task_are_seen_with_their_states_in_every_look(
         page.close()
 
 
+def open_repositories(page: Page) -> None:
+    page.goto("/")
+    page.goto(f"{page.url}repositories/")
+
+
+def test_page_without_repositories_says_what_to_do_in_every_look(
+    open_browser: Callable[..., BrowserContext], product: Product
+) -> None:
+    seed(product, "no_repositories")
+    for name, look in LOOKS.items():
+        page = open_browser(**look).new_page()
+        open_repositories(page)
+        expect(page.get_by_role("heading", name="No repository is linked yet")).to_be_visible()
+        expect(page.locator("main")).to_contain_text("Link one below by its HTTPS address")
+        expect(page.get_by_label("Address", exact=True)).to_be_visible()
+        expect(page.locator("main")).to_contain_text("No connections yet")
+        actions.has_no_sideways_scroll(page)
+        assert violations(page) == [], name
+        page.screenshot(path=product.pictures / f"no-repositories-{name}.png")
+        page.close()
+
+
 def test_repositories_are_seen_in_every_state_and_look(
     open_browser: Callable[..., BrowserContext], product: Product
 ) -> None:
     seed(product, "repositories")
     for name, look in LOOKS.items():
         page = open_browser(**look).new_page()
-        page.goto("/")
-        page.goto(f"{page.url}repositories/")
+        open_repositories(page)
         for repository, words in {
             "revoked": "does not accept the credentials: token is revoked",
             "unreachable": "did not answer within 15 s",

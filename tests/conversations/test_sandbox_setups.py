@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -13,6 +15,8 @@ from paca.accounts.models import AuditEntry
 from paca.agents import sandbox_setup
 from paca.agents import services as agents
 from paca.agents.models import Agent
+from paca.bus import get_bus
+from paca.bus.base import project_topic
 from paca.conversations import sandbox_queries, sandbox_setups, services
 from paca.conversations.models import Sandbox, SandboxSetup, SandboxState, SetupState, SetupUse
 from paca.projects.services import projects
@@ -118,6 +122,35 @@ def test_a_failure_is_remembered_for_a_while(plan: SetupPlan) -> None:
 def test_a_build_that_was_given_up_is_begun_by_the_next(plan: SetupPlan) -> None:
     sandbox_setups.give_up(claim(plan).files)
     assert claim(plan, "two").is_mine
+
+
+def test_open_pages_hear_of_each_step_of_a_build(
+    world: World,
+    plan: SetupPlan,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    heard: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(
+        get_bus(), "live", lambda topic, frame: heard.append((topic, frame["type"], frame["id"]))
+    )
+
+    def told(step: Callable[[], object]) -> int:
+        before = len(heard)
+        with django_capture_on_commit_callbacks(execute=True):
+            step()
+        return len(heard) - before
+
+    assert told(lambda: claim(plan)) == 1
+    row = SandboxSetup.objects.get()
+    assert told(lambda: claim(plan, "two")) == 0, "it only waits"
+    assert told(lambda: sandbox_setups.renew(row.files, "begun")) == 1
+    assert told(lambda: sandbox_setups.renew(uuid4(), "of nobody")) == 0
+    assert told(lambda: sandbox_setups.finish(row.files, output="done")) == 1
+    assert told(lambda: sandbox_setups.rebuild(world.agent, plan.key, by=world.owner)) == 1
+    assert set(heard) == {(project_topic(world.project.pk), "sandbox_setup.changed", str(row.pk))}
+    second = claim(plan).files
+    assert told(lambda: sandbox_setups.give_up(second)) == 1
 
 
 def test_what_the_key_depends_on(world: World) -> None:

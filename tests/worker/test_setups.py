@@ -315,6 +315,38 @@ def test_a_database_that_is_away_for_a_moment_ends_no_build(
     asyncio.run(run())
 
 
+def test_output_of_commands_that_run_is_stored_before_the_lease_is_due(
+    specs: list[SandboxSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setups, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(setups, "RENEW_SECONDS", 600.0)
+    renew, stored = sandbox_setups.renew, threading.Event()
+
+    def renew_and_tell(files: UUID, output: str, network: Any) -> bool:
+        is_ours = renew(files, output, network)
+        if output == "begun\n":
+            stored.set()
+        return is_ours
+
+    monkeypatch.setattr(sandbox_setups, "renew", renew_and_tell)
+
+    async def run() -> None:
+        running = RunningCommand("begun\n")
+        building = asyncio.create_task(prepare(specs[0], FakeBackend(lambda: running)))
+        assert await asyncio.to_thread(stored.wait, 30)
+        row = await SandboxSetup.objects.aget()
+        assert (row.state, row.output) == ("building", "begun\n")
+        running.finish("Installed.")
+        await building
+
+    asyncio.run(run())
+
+
+def test_failure_without_output_says_so(specs: list[SandboxSpec]) -> None:
+    with pytest.raises(SandboxBroken, match="They printed nothing.$"):
+        asyncio.run(prepare(specs[0], FakeBackend(lambda: CommandOutcome(1, "", 1.0))))
+
+
 def test_sweeps_remove_what_nothing_needs(specs: list[SandboxSpec]) -> None:
     backend: Any = FakeBackend(lambda: "Installed.")
     database = Database()

@@ -66,14 +66,14 @@ export class PacaSetup extends ApiElement {
   template() {
     const { commands, builds } = this.#setup;
     if (!commands) {
-      return html`${this.noticeTemplate()}<p class="muted"><b>No setup commands yet.</b> Write them in <a href="#setup-commands">Setup</a>, or for all agents in
-        <a href="${this.page.urls.project}#setup-commands">the settings of the project</a>. They run once, and what they install is in each new sandbox.</p>`;
+      return html`${this.noticeTemplate()}<p class="muted"><b>No setup commands yet.</b> Write them in <a class="link" href="#setup-commands">Setup</a>, or for all agents in
+        <a class="link" href="${this.page.urls.project}#setup-commands">the settings of the project</a>. They run once, and what they install is in each new sandbox.</p>`;
     }
     return html`${this.noticeTemplate()}
       <details class="fold"><summary class="small">${icon("chevron-right", "icon-s")}The commands, with those of the project</summary><pre class="plain setup-text" tabindex="0" aria-label="Setup commands">${visible(commands)}</pre></details>
-      ${this.page.hasNetwork ? nothing : html`<p class="muted small">They reach no host: the sandboxes of this agent have <a href="#sandbox">no network</a>. Commands that download something fail.</p>`}
+      ${this.page.hasNetwork ? nothing : html`<p class="muted small">They reach no host: the sandboxes of this agent have <a class="link" href="#sandbox">no network</a>. Commands that download something fail.</p>`}
       ${repeat(builds, ({ started_at: at, backend }) => `${at} ${backend}`, (each) => this.#run(each))}
-      ${builds.length ? nothing : html`<p class="muted"><b>Not run yet.</b> The next sandbox that starts runs the commands; other conversations wait for it. <a href=${this.page.urls.chat}>Start a conversation</a> to run them now.</p>`}
+      ${builds.length ? nothing : html`<p class="muted"><b>Not run yet.</b> The next sandbox that starts runs the commands; other conversations wait for it. <a class="link" href=${this.page.urls.chat}>Start a conversation</a> to run them now.</p>`}
       ${builds.some(({ state }) => state !== "building") ? html`<div class="row row-wrap"><button type="button" class="btn btn-s" id="setup-rebuild" @click=${this.#rebuild}>Build again</button><span class="muted small">With the next sandbox that starts. Running ones keep what they have.</span></div>` : nothing}`;
   }
 
