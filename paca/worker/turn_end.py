@@ -14,7 +14,7 @@ from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.models.inbox import TriggerQuerySet
 from paca.conversations.services import agent_pauses, answers, background, helpers
-from paca.conversations.services.inbox import queue_for_waiting_messages
+from paca.conversations.services.inbox import REVIEW, queue_for_waiting_messages
 from paca.conversations.services.teams import settling
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
@@ -28,7 +28,7 @@ BY_PERSON = ("paused", "by_person")
 
 @dataclass(frozen=True, slots=True)
 class EndingCommands:
-    """The newest stop and the newest pause in the inbox of a turn that ends, if there are any."""
+    """The newest stop in the inbox of a turn that ends, and the newest pause that no stop follows, if there are any."""
 
     stop: Trigger | None
     pause: Trigger | None
@@ -78,7 +78,8 @@ def end_turn(
         outcome, by = TurnOutcome("stopped", commands.stop.kind), commands.stop.by
     if task_id is not None or doc_id is not None:
         waiting = waiting_messages(conversation_id)
-        goes_on = waiting.exists() and not _are_paused(waiting, commands.pause)
+        are_held = any(_are_held(waiting, each) for each in (commands.pause, commands.stop))
+        goes_on = waiting.exists() and not are_held
         publish(conversation_id, number, outcome, goes_on=goes_on)
     return _finish(lease, outcome, commands, next_turn=number + 1, by=by)
 
@@ -99,12 +100,15 @@ def _finish(
     """Start the next turn for messages that wait, or give the conversation its last status."""
     outcome = budget_pauses.name_people(lease.conversation_id, outcome)
     waiting = waiting_messages(lease.conversation_id)
-    if waiting.exists() and _are_paused(waiting, commands.pause):
+    if waiting.exists() and _are_held(waiting, commands.pause):
         if outcome.status != "failed":
             assert commands.pause is not None
             outcome, by = TurnOutcome(*BY_PERSON), commands.pause.by
     # guard: worker-inbox-at-turn-end
     elif waiting.exists():
+        if outcome.status == "finished" and _are_held(waiting, commands.stop):
+            assert commands.stop is not None
+            outcome, by = TurnOutcome("stopped", commands.stop.kind), commands.stop.by
         follows = (outcome.status, outcome.reason) in NEXT_TURN_FOLLOWS_AT_ONCE
         # guard: no-turn-follows-if-the-agent-is-not-active
         if follows and _agent_is_active(lease.conversation_id):
@@ -147,7 +151,11 @@ def waiting_messages(conversation_id: UUID) -> TriggerQuerySet:
 def take_commands(conversation_id: UUID) -> EndingCommands:
     """Take every stop and pause out of the inbox: none of them may reach a later turn."""
     commands = _new(conversation_id).filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE))
-    newest = {trigger.control: trigger for trigger in commands.order_by("event_seq", "created_at")}
+    newest: dict[str, Trigger] = {}
+    for trigger in commands.order_by("event_seq", "created_at"):
+        if trigger.control == ControlCommand.STOP:
+            newest.pop(ControlCommand.PAUSE, None)
+        newest[trigger.control] = trigger
     if newest:
         commands.move(TriggerState.DONE)
     if (stop := newest.get(ControlCommand.STOP)) is not None:
@@ -189,9 +197,11 @@ def _end_of_paused_messages(outcome: TurnOutcome, commands: EndingCommands) -> i
     return None
 
 
-def _are_paused(waiting: TriggerQuerySet, pause: Trigger | None) -> bool:
-    """Whether every message that waits is older than the pause. A newer one leaves it."""
-    return pause is not None and not waiting.filter(event_seq__gt=pause.event_seq).exists()
+def _are_held(waiting: TriggerQuerySet, command: Trigger | None) -> bool:
+    """Whether no message that waits leaves this pause or stop: each is older, or a review, which comes from outside."""
+    # guard: review-leaves-no-pause
+    leaving = waiting.exclude(kind=REVIEW)
+    return command is not None and not leaving.filter(event_seq__gt=command.event_seq).exists()
 
 
 # --- outcomes -----------------------------------------------------------------------------------

@@ -2910,6 +2910,14 @@ MUTANTS = (
         (f"{WEBHOOKS}::test_review_that_comes_while_a_turn_is_stopped_waits_too",),
     ),
     Mutant(
+        "review-leaves-no-pause",
+        value("waiting"),
+        (
+            f"{WEBHOOKS}::"
+            "test_review_during_the_last_answer_of_a_turn_that_is_paused_or_stopped_starts_no_turn",
+        ),
+    ),
+    Mutant(
         "git-connection-knows-its-repositories",
         never,
         (

@@ -26,7 +26,7 @@ from paca.projects.services import tasks
 from paca.repositories import reviewers
 from paca.repositories.models import AgentRepositories, Repository, WebhookDelivery
 from paca.repositories.services import deliveries, repositories
-from paca.worker import old_data
+from paca.worker import claim, old_data, turn_end
 from tests.conversations.waiting_call import WaitingCall
 from tests.projects.tools.conftest import run_without_loop
 from tests.support.api import Api
@@ -520,6 +520,30 @@ def test_review_that_comes_while_a_turn_is_stopped_waits_too(
     store.append(gitea.conversation.pk, last)
     inbox.queue_for_waiting_messages(gitea.conversation.pk)
     assert gitea.state == ("queued", held)
+
+
+@pytest.mark.parametrize(
+    ("press", "state"),
+    [
+        (conversations.pause, ("paused", False)),
+        (conversations.stop, ("queued", True)),
+    ],
+)
+def test_review_during_the_last_answer_of_a_turn_that_is_paused_or_stopped_starts_no_turn(
+    gitea: Desk, press: Callable[..., None], state: tuple[str, bool]
+) -> None:
+    (claimed,) = claim.claim("w", lease_seconds=30, limit=1)
+    press(gitea.conversation, by=gitea.world.owner)
+    gitea.send(gitea.review())
+    answered = turn_end.TurnOutcome("finished", "answered")
+    assert not turn_end.end_turn(claimed.lease, [], answered, steps=1)
+    assert gitea.state == state
+    assert claim.claim("w", lease_seconds=30, limit=1) == []
+    conversations.send(gitea.conversation, text="Go on", by=gitea.world.owner)
+    (following,) = claim.claim("w", lease_seconds=30, limit=1)
+    assert not Trigger.objects.filter(state="new").exists(), "the next turn has the review too"
+    turn_end.end_turn(following.lease, [], answered, steps=1)
+    assert gitea.state == ("finished", False)
 
 
 def test_deleted_conversation_keeps_no_branch_and_gets_no_review(gitea: Desk) -> None:

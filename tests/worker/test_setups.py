@@ -24,6 +24,7 @@ from paca.conversations import services as conversations
 from paca.conversations.models import SandboxSetup, SetupUse
 from paca.engine.workspace import Command, CommandOutcome, SandboxBroken, SandboxUnavailable
 from paca.projects.models import Project
+from paca.sandbox import start_phases
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.egress.booking import Booking
 from paca.sandbox.egress.folders import GateFolder
@@ -340,6 +341,27 @@ def test_output_of_commands_that_run_is_stored_before_the_lease_is_due(
         await building
 
     asyncio.run(run())
+
+
+def test_commands_that_run_are_told_as_the_phase_of_the_start(specs: list[SandboxSpec]) -> None:
+    class Backend(FakeBackend):
+        async def open(self, spec: SandboxSpec, *, epoch: int) -> Any:
+            start_phases.enter("start")
+            return await super().open(spec, epoch=epoch)
+
+    async def run() -> str:
+        running = RunningCommand()
+        backend = Backend(lambda: running)
+        with start_phases.measure() as phases:
+            building = asyncio.create_task(prepare(specs[0], backend))
+            await backend.started.wait()
+            await running.is_started.wait()
+            phase = phases.phase
+            running.finish("Installed.")
+            await building
+        return phase
+
+    assert asyncio.run(run()) == "setup"
 
 
 def test_failure_without_output_says_so(specs: list[SandboxSpec]) -> None:

@@ -213,7 +213,9 @@ class RunSandbox:
             except SandboxUnavailable as error:
                 if phases.total < SLOW_PHASE_SECONDS:
                     raise
-                raise type(error)(f"{error.detail} {phases.sentence()}") from error
+                # After the output of a program it has a line of its own.
+                gap = "\n" if "\n" in error.detail else " "
+                raise type(error)(f"{error.detail}{gap}{phases.sentence()}") from error
             finally:
                 reporter.cancel()
                 await asyncio.wait({reporter})

@@ -207,6 +207,9 @@ class SetupBuilder:
         )
         built = await self._manager.with_gate(await self._manager.with_cache(built))
         sandbox = await backend.open(built, epoch=FIRST_EPOCH)
+        start_phases.enter(
+            "setup"
+        )  # again: the backend told the phases of this sandbox's own start
         try:
             async with asyncio.timeout(settings.SANDBOX_SETUP_SECONDS + MARGIN_SECONDS):
                 return await self._execute(sandbox, files, spec.setup_plan.commands, report)
