@@ -535,6 +535,7 @@ def test_review_during_the_last_answer_of_a_turn_that_is_paused_or_stopped_start
     (claimed,) = claim.claim("w", lease_seconds=30, limit=1)
     press(gitea.conversation, by=gitea.world.owner)
     gitea.send(gitea.review())
+    assert gitea.told
     answered = turn_end.TurnOutcome("finished", "answered")
     assert not turn_end.end_turn(claimed.lease, [], answered, steps=1)
     assert gitea.state == state

@@ -13,7 +13,13 @@ from django.utils import timezone
 from paca import events
 from paca.common.errors import Conflict
 from paca.conversations import store
-from paca.conversations.models import Conversation, ConversationBranch, PullRequestState
+from paca.conversations.models import (
+    ControlCommand,
+    Conversation,
+    ConversationBranch,
+    PullRequestState,
+    TriggerState,
+)
 from paca.conversations.services.inbox import (
     REVIEW,
     STOPPED_SHORT,
@@ -152,7 +158,7 @@ def give_review(
     )
     # guard: reviews-per-hour
     held = lately >= REVIEWS_PER_HOUR or _waits_for_people(current)
-    if held and not is_busy(current):
+    if (held and not is_busy(current)) or _is_being_ended(current):
         _tell_people(current)
     add_message(
         current, message, by=author, held=held, source=SOURCE, key=f"{repository.pk}:{digest}"
@@ -164,6 +170,12 @@ def _waits_for_people(current: Conversation) -> bool:
     """Whether only a person shall start or continue the work, so that a text from outside does not."""
     # guard: review-restarts-nothing-that-a-person-has-stopped
     return current.status in STOPPED_SHORT or current.waits_for_start or current.waits_for_person
+
+
+def _is_being_ended(current: Conversation) -> bool:
+    """Whether a person has paused or stopped the running turn, which has not ended yet. No turn follows for a review."""
+    commands = (ControlCommand.PAUSE, ControlCommand.STOP)
+    return current.triggers.filter(state=TriggerState.NEW, control__in=commands).exists()
 
 
 def _tell_people(current: Conversation) -> None:
