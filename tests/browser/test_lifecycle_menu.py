@@ -37,7 +37,7 @@ def pause(page: Page, vera: HeldModel) -> None:
     """Pause the run while its model is asked."""
     actions.wait_until(page, "running")
     press(page, "Pause after this step")
-    expect(page.get_by_text("Pausing")).to_be_visible()
+    expect(page.locator(".topbar .pill")).to_contain_text("Pausing")
     vera.let_go()
     actions.wait_until(page, "paused")
 
