@@ -99,6 +99,8 @@ CHOSEN = (
     "tests/agents/test_network.py::test_a_project_opens_the_hosts_of_its_list",
     "tests/agents/test_skills.py::test_database_refuses_a_skill_without_text_or_with_a_name_twice",
     "tests/agents/test_skills.py::test_list_takes_as_many_queries_for_30_skills_as_for_3",
+    # Skills of a git repository: all chosen ones in one transaction, which a name that is taken ends.
+    "tests/repositories/skill_sources/test_taking.py::test_import_takes_all_chosen_skills_or_none",
     # MCP servers: constraints, schemas in JSON, and a lease by compare-and-swap.
     "tests/agents/mcp/test_mcp_servers.py::test_database_refuses_a_server_that_cannot_be_reached",
     "tests/agents/mcp/test_mcp_servers.py::test_list_takes_as_many_queries_for_30_servers_as_for_3",
