@@ -61,8 +61,9 @@ check: lint test
 test-browser: dev-venv
 	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker" tests/browser
 
+# The tests of one Compose stack are a group: each process that has one of them would start the stack.
 test-docker: dev-venv
-	$(PYTEST) -n $(TESTERS) -m "docker and not browser" tests/compose tests/flows tests/sandbox
+	$(PYTEST) -n $(TESTERS) --dist loadgroup -m "docker and not browser" tests/compose tests/flows tests/sandbox
 	TEST_CHROMIUM=chromium $(PYTEST) -m "docker and browser" tests/browser
 
 test-localmodel: dev-venv

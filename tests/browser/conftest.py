@@ -58,14 +58,16 @@ def migrated_installation(folder: Path) -> Installation:
 @contextmanager
 def started_product(folder: Path, pictures: Path) -> Iterator[Product]:
     installation = migrated_installation(folder)
-    running = installation.up()
-    url = f"http://127.0.0.1:{running.port}"
-    link = re.search(r"(/link/\S+)", running.output)
-    assert link, running.output
     seeds = SeedProcess(installation)
-    yield Product(url, url + link[1], pictures, installation, seeds)
-    seeds.end()
-    installation.end()
+    try:
+        running = installation.up()
+        url = f"http://127.0.0.1:{running.port}"
+        link = re.search(r"(/link/\S+)", running.output)
+        assert link, running.output
+        yield Product(url, url + link[1], pictures, installation, seeds)
+    finally:
+        seeds.end()
+        installation.end()
 
 
 @pytest.fixture(scope="session")
