@@ -175,8 +175,9 @@ def test_many_requests_at_once_are_answered_or_told_to_wait_and_the_agent_goes_o
 
 def test_without_a_worker_the_request_ends_with_a_clear_error(flow, files, monkeypatch):
     flow.stop_worker()
-    monkeypatch.setattr("paca.conversations.services.files.TAKE_SECONDS", 0.1)
-    answer = files.get()
+    with monkeypatch.context() as impatient:
+        impatient.setattr("paca.conversations.services.files.TAKE_SECONDS", 0.1)
+        answer = files.get()
     assert answer.status_code == 503
     assert answer.data["code"] == "files_unavailable"
     assert "No worker has answered" in answer.data["detail"]
