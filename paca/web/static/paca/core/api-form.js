@@ -154,6 +154,7 @@ class ApiForm {
   }
 
   async submit() {
+    if (this.#form.ariaBusy === "true") return;
     this.#clear();
     const patch = method(this.#form) === "PATCH";
     let body;
@@ -179,7 +180,8 @@ class ApiForm {
 
   #busy(value) {
     this.#form.ariaBusy = String(value);
-    for (const button of this.#form.querySelectorAll("button:not([type=button])")) button.disabled = value;
+    // The button with the focus stays as it is: a disabled one would lose it.
+    for (const button of this.#form.querySelectorAll("button:not([type=button])")) button.disabled = value && button !== document.activeElement;
   }
 
   #clear() {
