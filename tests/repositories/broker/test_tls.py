@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from paca.repositories.broker.host_git import GitFailed
+from paca.repositories.broker.upstream import ServerProblem
 from tests.repositories.broker.world import BrokerWorld
 from tests.support.tls_proxy import TlsProxy
 
@@ -34,8 +35,18 @@ async def test_server_with_an_unknown_certificate_gets_no_credential(
     code, output = await world.git("clone", world.url, "c")
     assert code != 0
     assert "its certificate is not valid" in output
-    with pytest.raises(GitFailed):
+    with pytest.raises(ServerProblem, match="its certificate is not valid"):
         await world.mirrors.fill(world.route)
+    assert not world.server.requests
+
+
+async def test_git_on_the_host_gives_no_credential_for_an_unknown_certificate(
+    world: BrokerWorld, proxy: TlsProxy
+) -> None:
+    await world.mirrors.fill(replace(world.route, ca_file=str(proxy.certificate)))
+    world.server.requests.clear()
+    with pytest.raises(GitFailed, match="certificate"):
+        await world.mirrors.update(world.route)
     assert not world.server.requests
 
 
