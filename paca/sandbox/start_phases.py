@@ -48,6 +48,11 @@ class StartPhases:
         parts = (f"{PHASES[phase]} {seconds:.1f} s" for phase, seconds in self.end().items())
         return f"{self.total:.1f} s went by: {', '.join(parts)}."
 
+    def added_to(self, detail: str) -> str:
+        """The detail of an error with the sentence, which has a line of its own after the output of a program."""
+        gap = "\n" if "\n" in detail else " "
+        return f"{detail}{gap}{self.sentence()}"
+
     def _add(self) -> None:
         now = clock.monotonic()
         self.seconds[self.phase] = self.seconds.get(self.phase, 0.0) + now - self._entered

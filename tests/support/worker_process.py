@@ -1,12 +1,13 @@
-"""A worker process for tests that kill or freeze it. Usage: ``python -m ... DATABASE FOLDER``."""
+"""A worker process for tests that kill or freeze it."""
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
+
+from tests.support.worker_forks import ForkedWorker
 
 
 class WorkerProcess:
@@ -27,77 +28,63 @@ class WorkerProcess:
         self._fault = fault
         self._lease_seconds = lease_seconds
         self._concurrency = concurrency
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ForkedWorker | None = None
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is None:
-            return
-        if self._process.poll() is None:
-            self.thaw()
-            self._process.terminate()
+        if self._process is not None:
+            self._process.send(signal.SIGCONT)
+            self._process.send(signal.SIGTERM)
             self._process.wait(30)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
 
     def start(self) -> None:
         from django.db import connection
 
-        database = connection.settings_dict["NAME"]
-        command = [sys.executable, "-m", __name__, str(database), str(self._folder)]
-        self._process = subprocess.Popen(
-            [*command, str(self._lease_seconds), str(self._concurrency), self._fault],
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            text=True,
+        self._process = ForkedWorker(
+            self._environment,
+            database=str(connection.settings_dict["NAME"]),
+            folder=str(self._folder),
+            lease_seconds=self._lease_seconds,
+            concurrency=self._concurrency,
+            fault=self._fault,
         )
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "ready\n"
+        self._process.wait_until_ready()
         self._fault = ""
 
     def freeze(self) -> None:
         """Stop the process like a machine that sleeps: it neither reads nor writes, and keeps its connections."""
-        self._send(signal.SIGSTOP)
+        self._running.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        self._send(signal.SIGCONT)
-
-    def _send(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(number)
+        self._running.send(signal.SIGCONT)
 
     @property
     def pid(self) -> int:
+        return self._running.pid
+
+    @property
+    def _running(self) -> ForkedWorker:
         assert self._process is not None
-        return self._process.pid
+        return self._process
 
     def wait_until_dead(self) -> None:
         """Wait until it has killed itself at its fault."""
-        assert self._process is not None
-        assert self._process.wait(60) == -signal.SIGKILL
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        assert self._running.wait() == -signal.SIGKILL
 
     def kill(self) -> None:
         """Kill it with ``kill -9``."""
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._running.send(signal.SIGKILL)
+        self._running.wait()
 
 
-def main(database: str, folder: str, lease_seconds: str, concurrency: str, fault: str) -> None:
-    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+def run(*, database: str, folder: str, lease_seconds: float, concurrency: int, fault: str) -> None:
+    """Be the worker, in a process in which Django is set up; until SIGTERM."""
     from django.conf import settings
 
     settings.DATABASES["default"]["NAME"] = database
-    import django
-
-    django.setup()
     from paca.sandbox.manager import SandboxManager
     from paca.worker.thread import WorkerThread
     from paca.worker.worker_settings import WorkerSettings
@@ -107,9 +94,10 @@ def main(database: str, folder: str, lease_seconds: str, concurrency: str, fault
         from tests.chaos import points
 
         points.install(fault)
-    options: dict[str, Any] = {"concurrency": int(concurrency), "sandbox_idle_seconds": 60}
     worker = WorkerThread(
-        WorkerSettings(lease_seconds=float(lease_seconds), **options),
+        WorkerSettings(
+            lease_seconds=lease_seconds, concurrency=concurrency, sandbox_idle_seconds=60
+        ),
         SandboxManager(
             kind=settings.PACA_SANDBOX,
             data_dir=Path(folder),
@@ -124,7 +112,3 @@ def main(database: str, folder: str, lease_seconds: str, concurrency: str, fault
     sys.stdout.flush()
     over.wait()
     worker.drain()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -28,8 +28,9 @@ MIB = 1 << 20
 def upload(
     conversation: Conversation, *, name: str, folder: str, data: Iterable[bytes], by: Member
 ) -> dict[str, Any]:
-    """Store a file in the folder of the workspace; gives its path and size. Raises what ``files.ask`` raises.
+    """Store a file in the folder of the workspace; gives its path and size.
 
+    Raises what ``files.ask`` raises, and ``FilesUnavailable`` where the answer of the sandbox is none.
     A file that exists keeps its name and content. The sandbox is started if there is none. The log tells of the file
     after it is stored: a process that dies before has stored a file that the next list shows.
     """

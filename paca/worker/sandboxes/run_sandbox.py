@@ -213,9 +213,7 @@ class RunSandbox:
             except SandboxUnavailable as error:
                 if phases.total < SLOW_PHASE_SECONDS:
                     raise
-                # After the output of a program it has a line of its own.
-                gap = "\n" if "\n" in error.detail else " "
-                raise type(error)(f"{error.detail}{gap}{phases.sentence()}") from error
+                raise type(error)(phases.added_to(error.detail)) from error
             finally:
                 reporter.cancel()
                 await asyncio.wait({reporter})
