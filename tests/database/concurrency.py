@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable
 from django.db import connection
 
 Work = Callable[[], object]
+# Who waits for SQLite's lock looks for it now and then, in no order: among eight that write without a pause, one may lose
+# for longer than the ten seconds of the product.
+SQLITE_WAITS_MS = 60_000
 
 
 def run_concurrently(functions: Iterable[Work], seconds: float = 90) -> None:
@@ -19,6 +22,8 @@ def run_concurrently(functions: Iterable[Work], seconds: float = 90) -> None:
 
     def run(work: Work) -> None:
         try:
+            if connection.vendor == "sqlite":
+                connection.cursor().execute(f"PRAGMA busy_timeout={SQLITE_WAITS_MS}")
             together.wait(seconds)
             work()
         except Exception as error:  # noqa: BLE001 - raised below

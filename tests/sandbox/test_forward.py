@@ -162,4 +162,4 @@ def test_bytes_are_copied_where_a_pipe_would_be_tiny(monkeypatch):
     with pytest.raises(OSError, match="many"):
         Pipe()
     assert not can_splice()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before

@@ -80,7 +80,9 @@ def test_a_cache_that_is_nested_very_deep_is_bounded_and_removed(caches):
     nest(folder, 200)
     caches.remove(PROJECT)
     assert caches.list_projects() == []
-    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    assert (
+        len(list(Path("/proc/self/fd").iterdir())) <= descriptors
+    )  # those of earlier tests may be collected
 
 
 def test_folders_that_are_locked_count_and_go(caches):

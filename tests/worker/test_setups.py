@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from paca.agents.models import Agent
 from paca.agents.services import variables
+from paca.common.secret_removal import SecretMask
 from paca.conversations import sandbox_setups
 from paca.conversations import services as conversations
 from paca.conversations.models import SandboxSetup, SetupUse
@@ -26,12 +27,12 @@ from paca.engine.workspace import Command, CommandOutcome, SandboxBroken, Sandbo
 from paca.projects.models import Project
 from paca.sandbox import start_phases
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.egress.booking import Booking
+from paca.sandbox.egress.booking import Booking, read_lines
 from paca.sandbox.egress.folders import GateFolder
 from paca.sandbox.egress.reasons import Reason
 from paca.sandbox.environment import SetupPlan
 from paca.worker.database import Database
-from paca.worker.sandboxes import setups
+from paca.worker.sandboxes import setup_report, setups
 from paca.worker.sandboxes.setups import SetupBuilder
 from tests.support.fake_sandbox_workspace import Answer, FakeSandboxWorkspace, RunningCommand
 from tests.support.world import make_world
@@ -280,6 +281,30 @@ def test_a_report_has_the_hosts_and_no_secret(specs: list[SandboxSpec], tmp_path
     found = [(each["host"], each["reason"], each["connections"]) for each in row.network]
     assert found == [("packages.example", "", 1), ("***.example.org", "not_listed", 1)]
     assert row.network[0]["received_bytes"] == 2000
+
+
+def test_hosts_count_once_when_the_commands_end_during_a_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = GateFolder(tmp_path, uuid4())
+    folder.create()
+    Booking(folder.booked).begin("packages.example", 443)
+    both = threading.Barrier(2, timeout=0.2)
+
+    def read_at_once(*where: Any, **how: Any) -> Any:
+        found = read_lines(*where, **how)
+        with suppress(threading.BrokenBarrierError):
+            both.wait()
+        return found
+
+    monkeypatch.setattr(setup_report, "read_lines", read_at_once)
+    report = setup_report.SetupReport(SecretMask(()), folder)
+    looks = [threading.Thread(target=report.network) for _ in range(2)]
+    for look in looks:
+        look.start()
+    for look in looks:
+        look.join()
+    assert [each["connections"] for each in report.network()] == [1]
 
 
 def test_a_build_uses_no_package_cache(specs: list[SandboxSpec]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 from paca.common.secret_removal import SecretMask
@@ -27,6 +28,7 @@ class SetupReport:
         self._printed = asyncio.Event()
         self._read_to = 0
         self._hosts: dict[tuple[str, int, str], dict[str, Any]] = {}
+        self._reading = threading.Lock()  # the end of the commands may come during a look
 
     def add_output(self, piece: str) -> None:
         """Add what the commands have printed."""
@@ -59,10 +61,13 @@ class SetupReport:
 
     def network(self) -> list[dict[str, Any]]:
         """The hosts that were reached or refused until now. Reads a file; call it in a thread."""
-        lines, self._read_to = read_lines(self._folder.booked, self._read_to, most=MAX_READ_BYTES)
-        for line in lines:
-            self._count(line)
-        return list(self._hosts.values())
+        with self._reading:
+            lines, self._read_to = read_lines(
+                self._folder.booked, self._read_to, most=MAX_READ_BYTES
+            )
+            for line in lines:
+                self._count(line)
+            return [dict(each) for each in self._hosts.values()]
 
     def _count(self, line: Booked) -> None:
         host = self._mask.text(line.host)
