@@ -61,9 +61,11 @@ check: lint test
 test-browser: dev-venv
 	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker" tests/browser
 
-# The tests of one Compose stack are a group: each process that has one of them would start the stack.
+# The tests of Compose share one stack, which mostly waits: they have a process of their own.
 test-docker: dev-venv
-	$(PYTEST) -n $(TESTERS) --dist loadgroup -m "docker and not browser" tests/compose tests/flows tests/sandbox
+	@$(PYTEST) -m docker tests/compose & compose=$$!; \
+	$(PYTEST) -n $(TESTERS) -m "docker and not browser" tests/flows tests/sandbox; others=$$?; \
+	wait $$compose && exit $$others
 	TEST_CHROMIUM=chromium $(PYTEST) -m "docker and browser" tests/browser
 
 test-localmodel: dev-venv

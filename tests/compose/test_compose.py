@@ -12,7 +12,7 @@ from tests.installation.manage_process import ROOT
 from tests.support import docker_backend
 from tests.support.flow import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(900), pytest.mark.xdist_group("compose")]
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 LOOK_AROUND = "Look around the sandbox and tell me what is there."
 
 
