@@ -152,6 +152,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or not os.environ.get("CI") or session.exitstatus != pytest.ExitCode.OK:
         return
+    if session.config.option.collectonly:
+        return
     skipped = len(reporter.stats.get("skipped", []))
     if skipped or not reporter.stats.get("passed"):
         reporter.write_line(

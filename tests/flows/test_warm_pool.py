@@ -352,7 +352,7 @@ def test_warm_pool_of_a_killed_worker_is_removed_by_another(flow, tmp_path, back
     with WarmPoolProcess(tmp_path, size=2) as process:
         process.wait_for(2)
         process.kill()
-    assert len(containers(backend)) == 2
+    assert len(containers(backend)) >= 2  # it may have begun another one
     flow.start_worker()
     mine = wait_until(lambda: flow.worker.id)
     wait_until(
