@@ -27,6 +27,7 @@ from paca.conversations.models import (
     FileRequest,
     MemoryEntry,
     PersonRequest,
+    PushAttempt,
     SandboxState,
     Suggestion,
     Teammate,
@@ -87,6 +88,7 @@ def _erase(current: Conversation, *, by: Member | None) -> None:
     PersonRequest.objects.filter(conversation=current).delete()
     BackgroundCommand.objects.filter(conversation=current).delete()
     ConversationBranch.objects.filter(conversation=current).delete()
+    PushAttempt.objects.filter(conversation=current).delete()
     MemoryEntry.objects.filter(conversation=current).update(conversation=None)
     Teammate.objects.filter(Q(lead=current) | Q(conversation=current)).delete()
     TeamTask.objects.filter(lead=current).delete()

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
+from paca.conversations import push_attempts
 from paca.conversations.models import Conversation
 from paca.engine.tools.pull_requests import OpenedPullRequest, WantedPullRequest
 from paca.engine.tools.repositories import LinkedRepository, RemoteState, RepositoryRefused
@@ -142,11 +143,20 @@ class RunRepositoryAccess:
             raise RepositoryRefused(f"{repository.name} cannot be reached: {error}") from error
         return RemoteState(found.commit, found.default_branch, found.other_name_of)
 
+    async def may_have_pushed(self, repository: LinkedRepository, branch: str, commit: str) -> bool:
+        """Raises database errors."""
+        what = (self._sandbox_id, UUID(repository.id), branch, commit)
+        return await self._database.call(push_attempts.was_made, *what)
+
     @asynccontextmanager
     async def allow_push(
         self, repository: LinkedRepository, branch: str, *, old: str, new: str
     ) -> AsyncIterator[None]:
-        """Raises ``RepositoryRefused``."""
+        """Raises ``RepositoryRefused``, and database errors."""
+        what = (self._sandbox_id, UUID(repository.id), branch, new)
+        # guard: push-is-recorded-before-it-is-allowed
+        if not await self._database.call(push_attempts.record, *what):
+            raise RepositoryRefused(f"{repository.name} is no longer linked to this project.")
         grant = Grant(self._sandbox_id, UUID(repository.id), f"refs/heads/{branch}", old, new)
         async with AsyncExitStack() as granted:
             try:

@@ -2464,6 +2464,18 @@ MUTANTS = (
         (f"{MIRRORS}::test_unused_mirrors_make_room_for_a_fetch",),
     ),
     Mutant(
+        "push-is-recorded-before-it-is-allowed",
+        never,
+        (f"{REPOSITORY_TOOLS}::test_push_to_a_repository_that_is_linked_no_longer_is_refused",),
+    ),
+    Mutant(
+        "push-of-others-is-no-own",
+        always,
+        (
+            f"{REPOSITORY_TOOLS}::test_commit_that_somebody_else_pushed_is_no_push_of_the_conversation",
+        ),
+    ),
+    Mutant(
         "push-never-by-another-name",
         never,
         (f"{REPOSITORY_TOOLS}::test_branch_that_is_another_name_of_one_is_not_pushed_to",),

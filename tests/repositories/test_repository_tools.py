@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from paca.agents.models import Agent
 from paca.agents.toolbox import make_toolbox
-from paca.conversations import services
-from paca.conversations.models import Conversation
+from paca.conversations import deletion, services
+from paca.conversations.models import Conversation, PushAttempt
 from paca.engine.approvals.policy import finding_of
 from paca.engine.tools import repositories, repository_commands
 from paca.engine.tools.base import ParsedCall, ToolContext
@@ -32,19 +32,29 @@ from paca.repositories import routing
 from paca.repositories.broker.routes import Grant
 from paca.repositories.models import AgentRepositories
 from paca.worker.repository_access import NOT_YOURS, RunRepositoryAccess, find_repository
+from tests.projects.tools.conftest import run_without_loop
 from tests.support.repositories import TOKEN, make_connection, make_repository
-from tests.support.world import make_world
+from tests.support.world import World, make_world
 
 A, B = "a" * 40, "b" * 40
 SHOP = LinkedRepository("id", "shop", "https://g.example/shop.git", "http://inside/id/", "main")
 
 
 class Access:
-    """A server with one repository. ``commits``: what its branch is at, one for each question."""
+    """A server with one repository. ``commits``: what its branch is at, one for each question.
+
+    ``tried``: the commit that the conversation was about to push before.
+    """
 
     def __init__(
-        self, *commits: str, allow: bool = False, default: str = "main", other_name_of: str = ""
+        self,
+        *commits: str,
+        allow: bool = False,
+        default: str = "main",
+        other_name_of: str = "",
+        tried: str = "",
     ) -> None:
+        self.tried = tried
         self.commits, self.default, self.other_name_of = list(commits), default, other_name_of
         self.allowed: list[tuple[str, str, str]] = []
         self.shop = LinkedRepository(
@@ -61,6 +71,9 @@ class Access:
 
     async def remote_state(self, repository: LinkedRepository, branch: str) -> RemoteState:
         return RemoteState(self.commits.pop(0), self.default, self.other_name_of)
+
+    async def may_have_pushed(self, repository: LinkedRepository, branch: str, commit: str) -> bool:
+        return (branch, commit) == ("totals", self.tried)
 
     @asynccontextmanager
     async def allow_push(
@@ -105,12 +118,22 @@ async def test_commit_is_pushed_and_the_server_confirms_it():
 
 
 @pytest.mark.anyio
-async def test_commit_that_is_there_is_not_pushed_again():
+async def test_commit_that_an_earlier_run_of_the_call_pushed_is_not_pushed_again():
     workspace = Workspace()
-    output = await act(PushBranch(Access(A)), workspace, **PUSH)
+    output = await act(PushBranch(Access(A, tried=A)), workspace, **PUSH)
     assert not output.failed
     assert "there already" in output.output
     assert output.events
+    assert workspace.commands == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tried", ["", B])
+async def test_commit_that_somebody_else_pushed_is_no_push_of_the_conversation(tried: str):
+    workspace = Workspace()
+    output = await act(PushBranch(Access(A, tried=tried)), workspace, **PUSH)
+    assert "this conversation did not push it" in output.output
+    assert not output.events
     assert workspace.commands == []
 
 
@@ -158,30 +181,100 @@ async def test_branch_that_is_another_name_of_one_is_not_pushed_to():
 
 
 class Client:
-    """A broker that does not answer if it ``is_gone``."""
+    """A broker that does not answer if it ``is_gone``. ``recorded``: the pushes that were stored when it was asked."""
 
-    def __init__(self, *, is_gone: bool) -> None:
+    def __init__(self, *, is_gone: bool = False) -> None:
         self.is_gone = is_gone
+        self.recorded: list[tuple[str, str]] = []
 
     @asynccontextmanager
     async def grant(self, grant: Grant) -> AsyncIterator[None]:
         if self.is_gone:
             raise ConnectionResetError
+        self.recorded = list(PushAttempt.objects.values_list("branch", "commit"))
         yield
 
 
-@pytest.mark.anyio
+class InThisThread:
+    """The calling thread in place of the worker's database threads: another one would not see the test's transaction."""
+
+    async def call(self, function: Any, *arguments: Any) -> Any:
+        return function(*arguments)
+
+
+class Pushing:
+    """A conversation whose agent may push to the repository ``shop``."""
+
+    def __init__(self, world: World, client: Client) -> None:
+        sent = services.start_chat(world.agent, text="Hi", by=world.owner)
+        self.conversation = Conversation.objects.get(pk=sent.conversation_id)
+        self.repository = make_repository(world.project)
+        self.shop = replace(SHOP, id=str(self.repository.pk))
+        self.client = client
+        self.access = self.access_of(self.conversation)
+
+    def access_of(self, conversation: Conversation) -> RunRepositoryAccess:
+        broker: Any = SimpleNamespace(client=self.client)
+        database: Any = InThisThread()
+        return RunRepositoryAccess(conversation, broker, database)
+
+    async def push(self) -> None:
+        async with self.access.allow_push(self.shop, "totals", old=B, new=A):
+            pass
+
+    def has_tried(
+        self, branch: str = "totals", commit: str = A, access: RunRepositoryAccess | None = None
+    ) -> bool:
+        asked = (access or self.access).may_have_pushed(self.shop, branch, commit)
+        found: bool = run_without_loop(asked)
+        return found
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(("is_gone", "error"), [(True, RepositoryRefused), (False, OSError)])
-async def test_error_of_the_push_itself_is_not_said_to_be_one_of_the_broker(
+def test_error_of_the_push_itself_is_not_said_to_be_one_of_the_broker(
     is_gone: bool, error: type[Exception]
 ):
-    conversation = Conversation(pk=uuid.uuid4(), agent_id=uuid.uuid4(), project_id=uuid.uuid4())
-    broker = SimpleNamespace(client=Client(is_gone=is_gone))
-    access = RunRepositoryAccess(conversation, broker, None)  # type: ignore[arg-type]
-    shop = replace(SHOP, id=str(uuid.uuid4()))
-    with pytest.raises(error):
-        async with access.allow_push(shop, "totals", old=B, new=A):
+    pushing = Pushing(make_world(), Client(is_gone=is_gone))
+
+    async def push() -> None:
+        async with pushing.access.allow_push(pushing.shop, "totals", old=B, new=A):
             raise OSError("the disk of the sandbox is full")
+
+    with pytest.raises(error):
+        run_without_loop(push())
+
+
+@pytest.mark.django_db
+def test_push_is_stored_before_it_is_allowed_and_counts_for_its_conversation_only():
+    world = make_world()
+    pushing = Pushing(world, Client())
+    assert not pushing.has_tried()
+    run_without_loop(pushing.push())
+    assert pushing.client.recorded == [("totals", A)]
+    run_without_loop(pushing.push())
+    assert PushAttempt.objects.count() == 1
+    assert pushing.has_tried()
+    assert not pushing.has_tried("other")
+    assert not pushing.has_tried(commit=B)
+    sent = services.start_chat(world.agent, text="Hi", by=world.owner)
+    other = Conversation.objects.get(pk=sent.conversation_id)
+    assert not pushing.has_tried(access=pushing.access_of(other))
+    helper = Conversation(pk=uuid.uuid4(), parent=pushing.conversation, agent=world.agent)
+    assert pushing.has_tried(access=pushing.access_of(helper))
+    assert pushing.conversation.push_attempts.exists()
+    services.stop(pushing.conversation, by=world.owner)
+    deletion.delete(pushing.conversation, by=world.owner)
+    assert not PushAttempt.objects.exists()
+
+
+@pytest.mark.django_db
+def test_push_to_a_repository_that_is_linked_no_longer_is_refused():
+    pushing = Pushing(make_world(), Client())
+    pushing.repository.delete()
+    with pytest.raises(RepositoryRefused, match="no longer linked"):
+        run_without_loop(pushing.push())
+    assert not pushing.has_tried()
 
 
 @pytest.mark.anyio

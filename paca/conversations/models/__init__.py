@@ -1,7 +1,7 @@
 """The tables of conversations: log, inbox, calls, workers and sandboxes."""
 
 from paca.conversations.models.background import BackgroundCommand, BackgroundCommandState
-from paca.conversations.models.branches import ConversationBranch, PullRequestState
+from paca.conversations.models.branches import ConversationBranch, PullRequestState, PushAttempt
 from paca.conversations.models.budgets import BudgetLock
 from paca.conversations.models.calls import ModelCall, ModelCallPurpose, ToolCall
 from paca.conversations.models.chat_session import ChatSession
@@ -81,6 +81,7 @@ __all__ = [
     "Conversation",
     "ConversationBranch",
     "PullRequestState",
+    "PushAttempt",
     "ConversationStatus",
     "Event",
     "FileRequest",

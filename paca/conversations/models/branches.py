@@ -1,4 +1,4 @@
-"""The branches on which conversations work in repositories, and the pull requests that they opened."""
+"""The branches on which conversations work in repositories, their pushes, and the pull requests that they opened."""
 
 from __future__ import annotations
 
@@ -64,3 +64,30 @@ class ConversationBranch(BaseModel):
 
     def __str__(self) -> str:
         return self.branch
+
+
+class PushAttempt(BaseModel):
+    """A push of one commit to one branch that a conversation was about to make, stored before it could happen.
+
+    Those of helpers are rows of the conversation that started them.
+    """
+
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="push_attempts", db_index=False
+    )
+    repository = models.ForeignKey(
+        Repository, on_delete=models.CASCADE, related_name="push_attempts"
+    )
+    branch = models.CharField(max_length=MAX_BRANCH_CHARACTERS)
+    commit = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "repository", "branch", "commit"],
+                name="push_attempt_is_stored_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.branch} at {self.commit[:12]}"

@@ -95,10 +95,17 @@ class RepositoryAccess(PullRequestAccess, Protocol):
         """What the server of a repository has. Raises ``RepositoryRefused`` if it cannot be asked."""
         ...
 
+    async def may_have_pushed(self, repository: LinkedRepository, branch: str, commit: str) -> bool:
+        """Whether a push of this commit to this branch was allowed before, in this conversation."""
+        ...
+
     def allow_push(
         self, repository: LinkedRepository, branch: str, *, old: str, new: str
     ) -> AbstractAsyncContextManager[None]:
-        """Allow one push of the commit ``new`` to a branch that is at ``old`` now, while the context lasts."""
+        """Allow one push of the commit ``new`` to a branch that is at ``old`` now, while the context lasts.
+
+        It is stored before, so that ``may_have_pushed`` knows it also after a crash.
+        """
         ...
 
 
@@ -267,10 +274,9 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
             raise RepositoryRefused("The name of the branch holds a secret. Choose another name.")
         state = await self.connected.remote_state(repository, arguments.branch)
         _refuse_other_name(repository, arguments.branch, state)
-        # Before the next line: who finds that the default branch is there has not pushed it.
         _refuse_default(repository, arguments.branch, state)
-        if state.commit == arguments.commit:  # by an earlier run of this call, or by anybody
-            return _pushed(repository, arguments, "It was there already.")
+        if state.commit == arguments.commit:
+            return await self._found_there(repository, arguments)
         workspace = await context.workspace()
         wanted = commands.Push(
             repository.name,
@@ -301,6 +307,19 @@ class PushBranch(RepositoryTool["PushBranch.Arguments"]):
             failed=True,
             exit_code=outcome.exit_code,
             cause=outcome.cause,
+        )
+
+    async def _found_there(
+        self, repository: LinkedRepository, arguments: PushBranch.Arguments
+    ) -> ToolOutput:
+        """The server has the commit: by an earlier run of this call whose end was lost, or by somebody else."""
+        # guard: push-of-others-is-no-own
+        if await self.connected.may_have_pushed(repository, arguments.branch, arguments.commit):
+            return _pushed(repository, arguments, "It was there already.")
+        return ToolOutput(
+            f"{arguments.branch} of {repository.name} is at {arguments.commit[:12]} already, and this conversation did"
+            " not push it. Nothing was pushed. Push your own work to a branch of its own.",
+            exit_code=0,
         )
 
 
