@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
 from dataclasses import replace
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from paca.projects.tools import access
 from paca.projects.tools.base import Caller
 from paca.repositories import pull_requests
 from paca.repositories.pull_requests import PreparedPullRequest
+from paca.worker import git_server_threads
 from paca.worker.database import Database
 from paca.worker.event_masking import mask_of_agent
 
@@ -41,7 +41,9 @@ async def open_pull_request(
 
     calling = access.CallingAgent(agent_id, conversation_id)
     prepared = await database.call(access.read, calling, PERMISSION, prepare)
-    opened = await to_thread(pull_requests.open_prepared, prepared)
+    opened = await git_server_threads.call(
+        prepared.repository.project_id, pull_requests.open_prepared, prepared
+    )
     return replace(opened, masked=prepared.wanted != wanted)
 
 

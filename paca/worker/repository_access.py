@@ -19,7 +19,7 @@ from paca.repositories.broker.routes import Grant, Route
 from paca.repositories.broker.running import RefsUnknown
 from paca.repositories.models import Repository
 from paca.sandbox.egress.gates import Gates
-from paca.worker import pull_request_access
+from paca.worker import git_server_threads, pull_request_access
 from paca.worker.database import Database
 
 LOOK_SECONDS = 2.0
@@ -68,7 +68,7 @@ class RepositoryBroker:
                 return found
             try:
                 # Its server may be asked for a token, so neither the loop nor a thread of the database waits.
-                return await asyncio.to_thread(routing.route_of, found)
+                return await git_server_threads.call(found.project_id, routing.route_of, found)
             except PacaError as error:
                 return NO_CREDENTIAL.format(found.name, error.detail)
         return "Paca cannot look this repository up now. Run the command again in a moment."

@@ -16,7 +16,7 @@ from paca.engine.tools.pull_requests import CreatePullRequest
 from paca.projects.models import Member
 from paca.projects.services import members
 from paca.repositories.models import AgentRepositories
-from paca.worker import pull_request_access
+from paca.worker import git_server_threads
 from paca.worker.repository_access import RunRepositoryAccess
 from tests.projects.tools.conftest import run_without_loop
 from tests.support.git_host_server import TOKEN, GitHostServer
@@ -72,10 +72,10 @@ def on_gitea() -> Iterator[AtWork]:
 def in_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread would not see the test's transaction."""
 
-    async def to_thread(function: Any, *arguments: Any) -> Any:
+    async def call(project_id: uuid.UUID, function: Any, *arguments: Any) -> Any:
         return function(*arguments)
 
-    monkeypatch.setattr(pull_request_access, "to_thread", to_thread)
+    monkeypatch.setattr(git_server_threads, "call", call)
 
 
 def test_call_that_is_repeated_after_a_crash_opens_one_pull_request(agent: AtWork) -> None:
