@@ -154,6 +154,7 @@ LEFT_OUT = {
     "tests/worker/test_event_masking.py": SAME_QUERIES,
     "tests/worker/test_file_masking.py": SAME_QUERIES,
     "tests/worker/test_file_streams.py": NO_DATABASE,
+    "tests/worker/test_git_server_threads.py": NO_DATABASE,
     "tests/worker/test_run_log.py": SAME_QUERIES,
     "tests/worker/test_run_traces.py": NO_DATABASE,
     "tests/worker/test_telemetry.py": NO_DATABASE,

@@ -76,7 +76,7 @@ MAY_CROSS = {
     "paca/repositories/hosts/client.py": "git servers are asked from threads, by the checked transport, which is async",
     "paca/repositories/skill_sources/fetching.py": "a page waits for git, which the broker's code runs in an event loop",
     "paca/engine/tools/push_search.py": "the search of a large push takes a second or two",
-    "paca/worker/pull_request_access.py": "a git server is waited for in no thread of the database",
+    "paca/worker/git_server_threads.py": "git servers are waited for in no thread of other work",
     "paca/worker/thread.py": "the event loop of the worker, in a thread of its own",
     "paca/worker/main.py": "the thread of the lease hands a lost lease to the event loop",
     "paca/worker/telemetry.py": "ends of turns come from other threads",
