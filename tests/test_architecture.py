@@ -112,7 +112,7 @@ MAY_CROSS = {
     "paca/repositories/broker/mirrors.py": "removes and measures folders",
     "paca/repositories/broker/process.py": "a program of its own has an event loop of its own",
     "paca/repositories/broker/running.py": "starts a process",
-    "paca/worker/repository_access.py": "a git server may be asked for a token",
+    "paca/worker/repository_access.py": "looks into the folder of the network gates",
     "paca/worker/sandboxes/network_gates.py": "reads and removes files",
     "paca/worker/sandboxes/setups.py": "reads what the network gate has booked",
     "paca/worker/sandboxes/sweeper.py": "asks the Docker daemon or reads /proc",
