@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from typing import ParamSpec, TypeVar
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -33,6 +34,6 @@ async def call(project_id: UUID, function: Callable[P, T], *args: P.args, **kwar
         with suppress(RuntimeError):  # the loop has ended, and nobody waits for a place
             loop.call_soon_threadsafe(places.release)
 
-    work = _executor.submit(context.run, function, *args, **kwargs)
+    work = _executor.submit(context.run, partial(function, *args, **kwargs))
     work.add_done_callback(give_back)
     return await asyncio.wrap_future(work)
