@@ -49,7 +49,7 @@ def next_slot(schedule: Schedule, after: datetime) -> datetime | None:
 
     An interval counts from ``after``, which is the slot before. One that ends outside of the active hours is
     due when they begin again. Of hours that a clock change skips, the first instant after the change counts; of
-    hours that come twice, the first.
+    daily hours that come twice, the first.
     """
     if schedule.every_minutes is None:
         return next((slot for slot in _daily(schedule, after) if slot > after), None)
@@ -100,12 +100,23 @@ def _daily(schedule: Schedule, after: datetime) -> Iterator[datetime]:
 
 def _next_opening(schedule: Schedule, after: datetime) -> datetime | None:
     for day in _days(schedule, after):
-        shown = datetime.combine(day, schedule.active_from or MIDNIGHT)
-        opening = to_instant(shown, schedule.zone)
-        is_day = opening > after and day.isoweekday() in schedule.weekdays
-        if is_day and is_active(schedule, opening):  # a clock change may skip all hours of a day
-            return opening
+        if day.isoweekday() not in schedule.weekdays:
+            continue
+        for opening in _openings(schedule, day):
+            if opening > after and is_active(
+                schedule, opening
+            ):  # a change may skip all hours of a day
+                return opening
     return None
+
+
+def _openings(schedule: Schedule, day: date) -> list[datetime]:
+    """When the active hours of a day begin: twice, if a clock change makes their beginning come twice."""
+    shown = datetime.combine(day, schedule.active_from or MIDNIGHT)
+    again = shown.replace(tzinfo=schedule.zone, fold=1).astimezone(UTC)
+    comes_again = again.astimezone(schedule.zone).replace(tzinfo=None) == shown
+    first = to_instant(shown, schedule.zone)
+    return [first, again] if comes_again and again > first else [first]
 
 
 def _days(schedule: Schedule, after: datetime) -> Iterator[date]:

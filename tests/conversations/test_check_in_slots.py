@@ -133,6 +133,17 @@ def test_interval_passes_through_a_doubled_hour_as_time_does():
     ]
 
 
+def test_interval_goes_on_when_the_active_hours_begin_a_second_time_in_a_night():
+    schedule = Schedule(BERLIN, every_minutes=20, active_from=time(2, 30), active_to=time(3, 30))
+    assert slots(schedule, at("2026-10-25T00:20"), 5) == [
+        "Sun 25 02:40 +0200",
+        "Sun 25 02:30 +0100",
+        "Sun 25 02:50 +0100",
+        "Sun 25 03:10 +0100",
+        "Mon 26 02:30 +0100",
+    ]
+
+
 def test_day_whose_active_hours_are_skipped_has_no_slot():
     schedule = Schedule(BERLIN, every_minutes=600, active_from=time(2), active_to=time(3))
     assert slots(schedule, at("2026-03-28T02:00"), 1) == ["Mon 30 02:00 +0200"]
