@@ -16,7 +16,7 @@ from paca import events
 from paca.accounts.models import AuditEntry
 from paca.agents import services as agents
 from paca.agents.models import Agent
-from paca.common.errors import Invalid
+from paca.common.errors import Invalid, NotFound
 from paca.conversations import services as conversations
 from paca.conversations.models import CheckIn, CheckInRun, Conversation, ModelCall, Trigger
 from paca.conversations.services import check_in_runs, check_ins
@@ -501,6 +501,16 @@ def test_run_by_hand_keeps_the_next_slot_and_needs_no_active_hour(desk):
     assert desk.conversations[0].triggered_by == desk.team.ada
     with pytest.raises(check_ins.CheckInBusy):
         check_ins.run_now(CheckIn.objects.get(), by=desk.team.ada)
+
+
+def test_run_by_hand_obeys_what_was_changed_since_its_row_was_read(desk):
+    desk.change(auto_act=True)
+    seen = CheckIn.objects.select_related("agent__project").get()
+    desk.change(auto_act=False)
+    assert check_ins.run_now(seen, by=desk.team.ada).conversation.reads_only
+    check_ins.delete(CheckIn.objects.get(), by=desk.team.ada)
+    with pytest.raises(NotFound):
+        check_ins.run_now(seen, by=desk.team.ada)
 
 
 def test_run_by_hand_of_an_inactive_agent_is_refused(desk):

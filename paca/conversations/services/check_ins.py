@@ -11,7 +11,7 @@ from django.utils import timezone
 from paca.accounts import audit
 from paca.agents.models import Agent
 from paca.common import validation
-from paca.common.errors import Conflict, Invalid
+from paca.common.errors import Conflict, Invalid, NotFound
 from paca.conversations import check_in_slots
 from paca.conversations.check_in_slots import MIDNIGHT
 from paca.conversations.models import CheckIn, CheckInRun
@@ -115,10 +115,13 @@ def delete(check_in: CheckIn, *, by: Member) -> None:
 def run_now(check_in: CheckIn, *, by: Member) -> CheckInRun:
     """Start a run by hand, also of one that is switched off and at any hour. The next slot stays.
 
-    Raises ``CheckInBusy``, ``SubjectDeleted`` if the task or doc that gets its report is deleted, and what
+    The row is read again under the agent's lock: it may have been deleted meanwhile, or may act no more. Raises
+    ``NotFound``, ``CheckInBusy``, ``SubjectDeleted`` if the task or doc that gets its report is deleted, and what
     ``check_agent_available`` raises.
     """
     lock_agent(check_in.agent)
+    # guard: run-by-hand-obeys-the-newest-settings
+    check_in = _stored(check_in)
     check_agent_available(check_in.agent)
     if check_in_runs.is_busy(check_in):
         raise CheckInBusy
@@ -138,6 +141,15 @@ def reschedule(project: Project) -> None:
     for check_in in found.select_related("agent__project"):
         _plan(check_in, timezone.now())
         check_in.save(update_fields=["next_at", "updated_at"])
+
+
+def _stored(check_in: CheckIn) -> CheckIn:
+    """The check-in as it is stored now. Raises ``NotFound`` if it is deleted."""
+    rows = CheckIn.objects.select_related("agent__project", "task__project", "doc__project")
+    found = rows.filter(pk=check_in.pk).first()
+    if found is None:
+        raise NotFound
+    return found
 
 
 def _apply(check_in: CheckIn, settings: dict[str, Any]) -> None:
