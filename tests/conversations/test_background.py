@@ -282,11 +282,36 @@ def test_an_agent_is_woken_five_times_in_a_row_at_most():
     assert woken == [True] * 5 + [False] * 2
 
 
+def test_an_agent_is_woken_no_more_often_if_its_team_wakes_it_in_between():
+    desk = Desk()
+    woken = []
+    for _ in range(7):
+        desk.end(desk.begin())
+        woken.append(background.wake(desk.id))
+        if woken[-1]:
+            store.append(desk.id, events.ConversationStarted(model="m"))
+            Trigger.objects.create(
+                conversation=desk.row, kind="teammate", source="team", by="ann", event_seq=1
+            )
+            Trigger.objects.update(state="done")
+            store.append(desk.id, events.ConversationFinished(reason="answered"))
+    assert woken == [True] * 5 + [False] * 2
+
+
 def test_a_retired_agent_is_not_woken():
     desk = Desk()
     desk.end(desk.begin())
     desk.row.agent.__class__.objects.update(deleted_at=timezone.now())
     assert not background.wake(desk.id)
+
+
+def test_an_end_wakes_the_agent_when_a_full_disk_has_space_again(monkeypatch):
+    desk = Desk()
+    desk.end(desk.begin())
+    with monkeypatch.context() as full:
+        full.setattr("paca.common.disk_space.has_space", lambda folder: False)
+        assert not background.wake(desk.id)
+    assert background.wake(desk.id)
 
 
 # --- which worker looks ---------------------------------------------------------------------------------

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from paca import events
+from paca.common import disk_space
 from paca.common.errors import NotFound, PacaError
 from paca.conversations import event_log, store
 from paca.conversations.models import (
@@ -23,6 +25,7 @@ from paca.conversations.models import (
     ConversationStatus,
     Event,
     Trigger,
+    TriggerType,
 )
 from paca.conversations.services.inbox import (
     HasName,
@@ -34,7 +37,7 @@ from paca.conversations.services.inbox import (
 )
 
 WAKE = "background"  # the kind of the trigger
-MAX_WAKES = 5  # since something else than an end of a command has started a turn
+MAX_WAKES = 5  # since something else than an end of a command or its team has started a turn
 MAX_LISTED = 50
 
 
@@ -98,9 +101,12 @@ def wake(conversation_id: UUID) -> bool:
 
     Only after an answer: a conversation that is stopped, paused or failed waits for a person, and the agent reads the
     note when it goes on. At most ``MAX_WAKES`` times in a row, so that an agent that starts one command after the
-    other does not work for ever. The trigger is that of the last turn in all but its kind: it counts the same hops,
+    other does not work for ever. While the disk is full the end stays due. The trigger is that of the last turn in all but its kind: it counts the same hops,
     and the key of the same person pays.
     """
+    # guard: background-wake-waits-for-space
+    if not disk_space.has_space(settings.PACA_DATA_DIR):
+        return False  # it stays due
     current = lock(Conversation(pk=conversation_id))
     due = BackgroundCommand.objects.filter(conversation=current, wake_due=True)
     if is_busy(current) or not due.exists():
@@ -113,7 +119,12 @@ def wake(conversation_id: UUID) -> bool:
         conversation=current, control__in=(ControlCommand.NONE, ControlCommand.INTERRUPT)
     )
     last = turns.exclude(kind=WAKE).order_by("-created_at").first()
-    woken = turns.filter(kind=WAKE, **({"created_at__gt": last.created_at} if last else {}))
+    woken = turns.filter(kind=WAKE)
+    # A team wakes its lead too, and the two must not take turns for ever.
+    # guard: background-wakes-count-on-beside-a-team
+    asked = turns.exclude(kind__in=(WAKE, TriggerType.TEAMMATE))
+    if (newest := asked.order_by("-created_at").first()) is not None:
+        woken = woken.filter(created_at__gt=newest.created_at)
     # guard: background-wakes-are-bounded
     if woken.count() >= MAX_WAKES:
         return False

@@ -16,6 +16,7 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.services import hops
+from paca.conversations.services.background import WAKE
 from paca.conversations.services.inbox import add_trigger
 from paca.conversations.services.teams import texts
 from paca.engine.teams.requests import ALL, LEAD, MAX_MESSAGES
@@ -58,7 +59,9 @@ def _require_room(lead: Conversation, count: int) -> None:
     sent = Trigger.objects.filter(
         Q(conversation=lead) | Q(conversation__parent=lead), kind=KIND, source=WRITTEN
     )
-    people = Trigger.objects.filter(conversation=lead).exclude(kind=KIND)
+    # guard: team-messages-count-on-past-background-work
+    by_itself = (KIND, WAKE)
+    people = Trigger.objects.filter(conversation=lead).exclude(kind__in=by_itself)
     if (
         last := people.order_by("-created_at").values_list("created_at", flat=True).first()
     ) is not None:
