@@ -90,8 +90,8 @@ class ConversationPaused(Event):
     conversation is longer than the model's window), stuck (the same step was repeated without progress), parked (the same step failed, or its
     worker was lost, several times in a row). ``limit`` is the amount of the limit that was reached: steps,
     tokens, dollars or seconds. Continue or a message gives the same amount again, but for the shared budgets.
-    ``budget`` says which one is used: turn, conversation, agent_day or project_month; the last two are shared by
-    all conversations of the agent or project, and ``raised_by`` names members who can raise them. ``used`` is
+    ``budget`` says which one is used: turn, conversation, family (what was left for the helpers of a call), team (what
+    was left for a lead with its team), agent_day or project_month; the last two are shared by all conversations of the agent or project, and ``raised_by`` names members who can raise them. ``used`` is
     what was used of the budget."""
 
     reason: str

@@ -17,7 +17,13 @@ from django.db.models import Count, F, FloatField, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
 from paca.conversations import usage
-from paca.conversations.models import BudgetLock, Conversation, ModelCall, ModelCallStatus
+from paca.conversations.models import (
+    BudgetLock,
+    Conversation,
+    ModelCall,
+    ModelCallStatus,
+    Teammate,
+)
 from paca.engine.budgets import NOTHING, Amounts, Budget, BudgetScope
 from paca.engine.limits import TurnLimitReached, refusal
 from paca.projects import permissions
@@ -31,6 +37,7 @@ RAISED_WITH = {
     BudgetScope.TURN: "agents:write",
     BudgetScope.CONVERSATION: "agents:write",
     BudgetScope.FAMILY: "agents:write",
+    BudgetScope.TEAM: "agents:write",
     BudgetScope.AGENT_DAY: "agents:write",
     BudgetScope.PROJECT_MONTH: "projects:write",
 }
@@ -38,17 +45,22 @@ RAISED_WITH = {
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The helpers of one call, and what they may take together: what was left of the budget when they began."""
+    """The helpers of one call, and what they may take together: what was left of the budget when they began.
+
+    Teammates that one turn spawned are a family too. ``of_team`` is what their lead and all of its team may have taken
+    by then: what they had taken at the spawn, and what was left.
+    """
 
     parent_id: UUID
     call_id: str
     tokens: int | None = None
     cost_usd: float | None = None
+    of_team: Budget = Budget(BudgetScope.TEAM)
 
     @property
-    def budget(self) -> Budget:
-        """The budget that they share."""
-        return Budget(BudgetScope.FAMILY, self.tokens, self.cost_usd)
+    def budgets(self) -> tuple[Budget, ...]:
+        """The budgets that they share with one another, and with their lead."""
+        return (Budget(BudgetScope.FAMILY, self.tokens, self.cost_usd), self.of_team)
 
 
 def family_of(conversation: Conversation) -> Family | None:
@@ -56,12 +68,42 @@ def family_of(conversation: Conversation) -> Family | None:
     if conversation.parent_id is None:
         return None
     left = conversation.allowance or {}
+    team = left.get("team") or {}
     return Family(
         conversation.parent_id,
         conversation.parent_call or "",
         tokens=left.get("tokens"),
         cost_usd=left.get("cost_usd"),
+        of_team=Budget(BudgetScope.TEAM, team.get("tokens"), team.get("cost_usd")),
     )
+
+
+def allowance_of_teammate(left: dict[str, Any] | None, lead_id: UUID) -> dict[str, Any] | None:
+    """The column ``allowance`` of a teammate that begins now. ``left`` is what its lead has left."""
+    of_conversation = (left or {}).get("conversation")
+    if left is None or of_conversation is None:
+        return left
+    used = _used_by_team(ModelCall.objects.all(), lead_id)
+    tokens, dollars = of_conversation["tokens"], of_conversation["cost_usd"]
+    team = {
+        "tokens": None if tokens is None else used.tokens + tokens,
+        "cost_usd": None if dollars is None else used.cost_usd + dollars,
+    }
+    return {"tokens": left["tokens"], "cost_usd": left["cost_usd"], "team": team}
+
+
+def untold_of_team(lead_id: UUID) -> Amounts:
+    """What the teammates of a lead have used, and may use in calls that run, that its log does not tell yet."""
+    team = Teammate.objects.filter(lead=lead_id)
+    told = team.aggregate(
+        count=Count("pk"),
+        tokens=Sum("told_tokens", default=0),
+        dollars=Sum("told_usd", default=0.0),
+    )
+    if not told["count"]:
+        return NOTHING
+    used = _total(ModelCall.objects.filter(conversation__teammate__lead=lead_id))
+    return Amounts(max(0, used.tokens - told["tokens"]), max(0.0, used.cost_usd - told["dollars"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +115,7 @@ class Owner:
     family: Family | None = None
 
     def id_of(self, scope: BudgetScope) -> UUID:
-        if scope is BudgetScope.FAMILY:
+        if scope in (BudgetScope.FAMILY, BudgetScope.TEAM):
             assert self.family is not None
             return self.family.parent_id
         return self.agent_id if scope is BudgetScope.AGENT_DAY else self.project_id
@@ -122,16 +164,30 @@ def _used(budget: Budget, owner: Owner, today: date) -> Amounts:
             conversation__parent=owner.family.parent_id,
             conversation__parent_call=owner.family.call_id,
         )
-        sums = of_family.aggregate(**SUMS)
-        return Amounts(sums["tokens"], sums["dollars"])
+        return _total(of_family)
+    if budget.scope is BudgetScope.TEAM:
+        assert owner.family is not None
+        return _used_by_team(calls, owner.family.parent_id)
     if budget.scope is BudgetScope.AGENT_DAY:
         return _sum(calls.filter(agent=owner.agent_id), today)
     return _used_in_month(calls, owner.project_id, today)
 
 
+def _used_by_team(calls: QuerySet[ModelCall], lead_id: UUID) -> Amounts:
+    """What a lead and all that it has started have used, and may use in calls that run."""
+    # Two queries: the condition of both reads every call of the project.
+    # guard: budget-of-a-team-counts-its-lead
+    own = _total(calls.filter(conversation=lead_id))
+    return own + _total(calls.filter(conversation__parent=lead_id))
+
+
 def _sum(calls: QuerySet[ModelCall], since: date) -> Amounts:
     """What the calls since midnight UTC of this day have taken, and what the running ones may take."""
-    sums = calls.filter(started_at__gte=_midnight(since)).aggregate(**SUMS)
+    return _total(calls.filter(started_at__gte=_midnight(since)))
+
+
+def _total(calls: QuerySet[ModelCall]) -> Amounts:
+    sums = calls.aggregate(**SUMS)
     return Amounts(sums["tokens"], sums["dollars"])
 
 

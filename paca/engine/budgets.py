@@ -12,14 +12,16 @@ class BudgetScope(StrEnum):
     TURN = "turn"
     CONVERSATION = "conversation"
     FAMILY = "family"
+    TEAM = "team"
     AGENT_DAY = "agent_day"
     PROJECT_MONTH = "project_month"
 
 
 # All conversations of an agent or a project use these together.
 SHARED = (BudgetScope.AGENT_DAY, BudgetScope.PROJECT_MONTH)
-# Several conversations use these together: also what the helpers of one call may take of their conversation's budget.
-POOLED = (BudgetScope.FAMILY, *SHARED)
+# Several conversations use these together: also what the helpers of one call may take of their conversation's budget,
+# and that budget itself, which a lead uses together with its team.
+POOLED = (BudgetScope.FAMILY, BudgetScope.TEAM, *SHARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,9 @@ class Amounts:
 
     tokens: int = 0
     cost_usd: float = 0.0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(self.tokens + other.tokens, self.cost_usd + other.cost_usd)
 
 
 NOTHING = Amounts()

@@ -1,7 +1,8 @@
-"""What the helpers of a call may use: what is left of the budgets of the turn that starts them."""
+"""What the helpers of a call or a teammate may use: what is left of the budgets of the turn that starts them."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from paca.engine.budgets import BudgetScope
@@ -12,7 +13,21 @@ OWN = (BudgetScope.TURN, BudgetScope.CONVERSATION)
 
 def left_of(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None:
     """The ``tokens`` and ``cost_usd`` that are left, each null if it has no limit; None if neither has."""
-    own = [budget for budget in limits.budgets(progress) if budget.scope in OWN]
+    return _left(limits, progress, OWN)
+
+
+def left_for_team(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None:
+    """What is left, and as ``conversation`` what is left of the budget that outlives the turn, as the team does."""
+    left = _left(limits, progress, OWN)
+    if left is None:
+        return None
+    return {**left, "conversation": _left(limits, progress, (BudgetScope.CONVERSATION,))}
+
+
+def _left(
+    limits: TurnLimits, progress: TurnProgress, scopes: Collection[BudgetScope]
+) -> dict[str, Any] | None:
+    own = [budget for budget in limits.budgets(progress) if budget.scope in scopes]
     tokens = [max(0, b.tokens - b.used.tokens) for b in own if b.tokens is not None]
     dollars = [max(0.0, b.cost_usd - b.used.cost_usd) for b in own if b.cost_usd is not None]
     if not tokens and not dollars:

@@ -30,6 +30,7 @@ class TurnLimits:
     Steps and seconds are limited for each turn, and so are ``turn_tokens`` and ``turn_cost_usd``. Tokens and
     dollars are a budget of the conversation: once it is used, the next turn, which a person has asked for, has
     the same amount again. ``shared`` are the budgets of the agent and the project, with what is used of them.
+    ``untold`` is what the team of a lead has used that the lead's log does not tell yet.
     """
 
     steps: int
@@ -39,17 +40,17 @@ class TurnLimits:
     turn_tokens: int | None = None
     turn_cost_usd: float | None = None
     shared: tuple[Budget, ...] = ()
+    untold: Amounts = NOTHING
 
     def budgets(self, progress: TurnProgress) -> list[Budget]:
         """Every budget that is set, with what is used of it."""
+        # guard: budget-of-a-lead-counts-its-team-at-work
+        untold = self.untold
+        of_turn = progress.of_turn + untold
+        of_portion = Amounts(progress.tokens, progress.cost_usd) + untold
         own = (
-            Budget(BudgetScope.TURN, self.turn_tokens, self.turn_cost_usd, progress.of_turn),
-            Budget(
-                BudgetScope.CONVERSATION,
-                self.tokens,
-                self.cost_usd,
-                Amounts(progress.tokens, progress.cost_usd),
-            ),
+            Budget(BudgetScope.TURN, self.turn_tokens, self.turn_cost_usd, of_turn),
+            Budget(BudgetScope.CONVERSATION, self.tokens, self.cost_usd, of_portion),
         )
         return [budget for budget in (*own, *self.shared) if budget]
 
@@ -248,6 +249,8 @@ class ReachedLimit:
             return f"The agent {self._figures} for today. The next day begins at midnight UTC."
         if self.budget == BudgetScope.FAMILY:
             return f"The conversation that started this helper {self._figures}."
+        if self.budget == BudgetScope.TEAM:
+            return f"The conversation of its lead {self._figures}, with all of its team."
         if self.budget == BudgetScope.PROJECT_MONTH:
             return f"The project {self._figures} for this month. The next month begins at midnight UTC."
         for_turn = " for one turn" if self.budget == BudgetScope.TURN else ""

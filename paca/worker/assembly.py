@@ -94,6 +94,7 @@ class AssembledTurn:
     remembers_at_end: bool = False  # whether its model is asked after a turn what is worth keeping
     most_helpers: int = 0  # of one call; 0: it has no tool for them
     team_role: str = ""  # lead or teammate, if it has tools for a team
+    lead_id: UUID | None = None  # its own id if it has a team, which uses its budgets too
     family: budgets.Family | None = None  # of a helper: what it shares with the others of its call
 
 
@@ -236,6 +237,7 @@ def assemble_turn(
         remembers_at_end=not conversation.parent_id and _remembers_at_end(conversation, agent),
         most_helpers=0 if conversation.parent_id else agent.limit_helpers,
         team_role=_team_role(conversation, agent),
+        lead_id=_lead_id(conversation, agent),
         family=budgets.family_of(conversation),
         is_traced=settings.TRACING
         and (agent.tracing if conversation.tracing is None else conversation.tracing),
@@ -255,6 +257,12 @@ def _team_role(conversation: Conversation, agent: Agent) -> str:
     wanted = agent.teams if conversation.teams is None else conversation.teams
     # guard: teammate-leads-no-team
     return "lead" if wanted and conversation.parent_id is None else ""
+
+
+def _lead_id(conversation: Conversation, agent: Agent) -> UUID | None:
+    """Its id, if it leads a team or did so before that was switched off; None for every other conversation."""
+    leads = agent.teams or conversation.teams is not None
+    return conversation.pk if leads and conversation.parent_id is None else None
 
 
 def _profile(
@@ -287,7 +295,12 @@ def _profile(
                 commands=commands,
             )
         ),
-        limits=limits_of(agent, rows.project, budgets.family_of(rows.conversation)),
+        limits=limits_of(
+            agent,
+            rows.project,
+            budgets.family_of(rows.conversation),
+            _lead_id(rows.conversation, agent),
+        ),
         approval=agent.approval,
         allowed_commands=commands,
         verification=agent.verification,

@@ -12,6 +12,7 @@ from paca.engine.turn import TurnOutcome
 
 PLACES = {
     "family": "in the settings of the agent",
+    "team": "in the settings of the agent",
     "agent_day": "in the settings of the agent",
     "project_month": "in the settings of the project",
 }

@@ -45,7 +45,7 @@ class RunTeamAccess:
     ) -> ToolOutput:
         """Raises database errors, and ``Fenced`` if the lease is lost."""
         permission = "tasks:write" if writes_tasks else "conversations:write"
-        left = helper_allowance.left_of(self._limits(), self._log.progress)
+        left = helper_allowance.left_for_team(self._limits(), self._log.progress)
         act = functools.partial(perform, tool=tool, arguments=arguments, allowance=left)
         try:
             return ToolOutput(await self._access.write(call_id, permission, act))

@@ -11,7 +11,7 @@ from django.db.models import UUIDField
 from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import budgets
-from paca.engine.budgets import Budget, BudgetScope
+from paca.engine.budgets import NOTHING, Budget, BudgetScope
 from paca.engine.limits import TurnLimits
 from paca.projects.models import Project
 
@@ -28,24 +28,32 @@ _LIMITS = Select(
 )
 
 
-def limits_of(agent: Agent, project: Project, family: budgets.Family | None = None) -> TurnLimits:
+def limits_of(
+    agent: Agent,
+    project: Project,
+    family: budgets.Family | None = None,
+    lead_id: UUID | None = None,
+) -> TurnLimits:
     """The limits by these rows, without what is used of the shared budgets: the loop reads that before each call."""
     return _limits(
         *(getattr(agent, name) for name in AGENT_COLUMNS),
         *(getattr(project, name) for name in PROJECT_COLUMNS),
         family=family,
+        lead_id=lead_id,
     )
 
 
-def read_limits(agent_id: UUID, family: budgets.Family | None = None) -> TurnLimits:
+def read_limits(
+    agent_id: UUID, family: budgets.Family | None = None, lead_id: UUID | None = None
+) -> TurnLimits:
     """The limits of the agent and its project as they are now, with what is used of the shared budgets.
 
-    A helper has what is left to its ``family`` in place of the budgets of a turn and a conversation.
+    A helper has what is left to its ``family`` in place of the budgets of a turn and a conversation. What the team of
+    the lead ``lead_id`` uses comes out of these.
     """
     [(*row, project_id)] = _LIMITS.rows(id=agent_id)
-    return _limits(
-        *row, family=family, owner=budgets.Owner(agent_id, UUID(str(project_id)), family)
-    )
+    owner = budgets.Owner(agent_id, UUID(str(project_id)), family)
+    return _limits(*row, family=family, owner=owner, lead_id=lead_id)
 
 
 def _limits(
@@ -62,14 +70,17 @@ def _limits(
     *,
     family: budgets.Family | None = None,
     owner: budgets.Owner | None = None,
+    lead_id: UUID | None = None,
 ) -> TurnLimits:
     day = Budget(BudgetScope.AGENT_DAY, day_tokens, _dollars(day_cost_usd))
     month = Budget(BudgetScope.PROJECT_MONTH, month_tokens, _dollars(month_cost_usd))
-    pool = () if family is None else (family.budget,)
+    pool = () if family is None else family.budgets
     shared = tuple(budget for budget in (*pool, day, month) if budget)
     if family is not None:
         # guard: helper-has-no-budget-of-its-own
         tokens = cost_usd = turn_tokens = turn_cost_usd = None
+    has_own = any(each is not None for each in (tokens, cost_usd, turn_tokens, turn_cost_usd))
+    untold = budgets.untold_of_team(lead_id) if has_own and lead_id is not None else NOTHING
     return TurnLimits(
         steps=steps or settings.AGENT_MAX_STEPS,
         tokens=tokens,
@@ -78,6 +89,7 @@ def _limits(
         turn_tokens=turn_tokens,
         turn_cost_usd=_dollars(turn_cost_usd),
         shared=shared if owner is None else budgets.with_used(shared, owner),
+        untold=untold,
     )
 
 

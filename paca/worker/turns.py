@@ -297,7 +297,7 @@ class ConversationRun:
                 sandbox,
                 opened.llm,
                 FullOutputStore(database, log.mask),
-                functools.partial(database.call, read_limits, agent_id, turn.family),
+                functools.partial(database.call, read_limits, agent_id, turn.family, turn.lead_id),
                 self._lend_slot,
                 compaction_llm=opened.compaction_llm,
                 open_tasks=functools.partial(read_open_tasks, self._project_access),

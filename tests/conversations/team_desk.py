@@ -50,9 +50,15 @@ class TeamDesk:
         return list(Conversation.objects.filter(pk__in=found))
 
     def call(
-        self, who: Conversation | Teammate, tool: str, *, call_id: str = "", **arguments: Any
+        self,
+        who: Conversation | Teammate,
+        tool: str,
+        *,
+        call_id: str = "",
+        allowance: dict[str, Any] | None = None,
+        **arguments: Any,
     ) -> str:
-        """Call a tool of the team in a running turn."""
+        """Call a tool of the team in a running turn. ``allowance`` is what is left for a teammate that it spawns."""
         conversation_id = who.conversation_id if isinstance(who, Teammate) else who.pk
         lease = self.leases[conversation_id]
         kind = TOOLS[tool]
@@ -60,7 +66,7 @@ class TeamDesk:
             team_access.perform,
             tool=tool,
             arguments=kind.Arguments.model_validate(arguments),
-            allowance=None,
+            allowance=allowance,
         )
         permission = "tasks:write" if kind.writes_tasks else "conversations:write"
         return access.write(

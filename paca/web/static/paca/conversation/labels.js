@@ -53,11 +53,13 @@ function phasesInWords(phases) {
 const BUDGETS = new Map(Object.entries({
   turn: " of one turn",
   conversation: " of a conversation",
+  family: " of the conversation that started it",
+  team: " of the conversation of its lead",
   agent_day: " of the agent for today",
   project_month: " of the project for this month",
 }));
-// Continue gives no more of these: all conversations of the agent or the project share them.
-const SHARED_BUDGETS = ["agent_day", "project_month"];
+// Continue gives no more of these: several conversations share them.
+const SHARED_BUDGETS = ["family", "team", "agent_day", "project_month"];
 
 const PAUSED = new Map(Object.entries({
   by_person: ({ by }) => `Paused by ${by || "a person"}.`,
