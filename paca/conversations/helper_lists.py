@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Case, OuterRef, Subquery, When
 
 from paca import events
 from paca.conversations import event_log
@@ -53,18 +53,28 @@ class ListedHelper:
 
 
 def newest(parent: Conversation) -> list[ListedHelper]:
-    """The helpers that were started last, up to ``MOST``, the first started first. In three queries at most."""
+    """Every teammate that has not ended, and the helpers that were started last, up to ``MOST`` together.
+
+    The first started comes first. In three queries at most.
+    """
     calls = Event.objects.filter(conversation=OuterRef("pk"), type=events.ToolCalled.type)
     found = Conversation.objects.filter(parent=parent, deleted_at=None).annotate(
         newest_call=Subquery(calls.order_by("-seq").values("payload")[:1])
     )
     found = found.select_related("teammate")
-    rows = sorted(found.order_by("-created_at", "-piece")[:MOST], key=_place)
+    # guard: lanes-show-every-teammate-that-lives
+    lives = Case(When(teammate__ended_at=None, teammate__isnull=False, then=0), default=1)
+    rows = sorted(found.order_by(lives, "-created_at", "-piece")[:MOST], key=_place)
     waiting = PersonRequest.objects.open().with_details().filter(conversation__parent=parent)
     approvals = {request.conversation_id: request for request in waiting}
     mates = [row.pk for row in rows if row.trigger_type == TriggerType.TEAMMATE]
     said = event_log.last_words(mates) if mates else {}
     return [_listed(row, approvals.get(row.pk), said.get(row.pk, "")) for row in rows]
+
+
+def has_team(lead: Conversation) -> bool:
+    """Whether the conversation has teammates that have not ended."""
+    return Teammate.objects.live().filter(lead=lead).exists()
 
 
 def _place(row: Conversation) -> tuple[datetime, int]:

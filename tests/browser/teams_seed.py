@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from paca import events
 from paca.conversations import store
-from paca.conversations.models import Conversation
+from paca.conversations.models import Conversation, Trigger
 from paca.conversations.services.teams import members, settling
 from paca.engine.teams.requests import Spawn
 from paca.projects.services import tasks
@@ -45,4 +45,16 @@ def conversation() -> UUID:
         lease_owner="nobody", lease_until=timezone.now() + timedelta(hours=1)
     )
     settling.settle(made, now=timezone.now())
+    return made
+
+
+@transaction.atomic
+def answered() -> UUID:
+    """The same conversation after an answer of the lead, with more events than a page loads at first."""
+    made = conversation()
+    Trigger.objects.filter(conversation=made).update(state="done")
+    Conversation.objects.filter(pk=made).update(lease_owner="", lease_until=None)
+    titles = (events.TitleChanged(title=f"Ship release {number}") for number in range(250))
+    said = events.MessageSpoken(text="I wait for the team.")
+    store.append(made, *titles, said, events.ConversationFinished(reason="answered"))
     return made

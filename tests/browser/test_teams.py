@@ -35,3 +35,15 @@ def test_lanes_show_who_works_who_is_idle_and_stop_one(
     lanes.locator("li", has_text="ann").get_by_role("link").click()
     expect(page).to_have_url(re.compile("/conversations/"))
     made(product, "end_runs_of_nobody")
+
+
+def test_team_of_a_lead_that_has_answered_is_shown_below_a_long_log_and_stopped_at_once(
+    open_browser: Callable[..., BrowserContext], product: Product
+) -> None:
+    page = open_browser().new_page()
+    open_it(page, made(product, "answered", "teams_seed"))
+    lanes = page.get_by_role("region", name="Helpers")
+    expect(lanes.get_by_text("1 of 2 teammates at work")).to_be_visible()
+    lanes.get_by_role("button", name="Stop all").click()
+    expect(lanes.get_by_text("Ended · stopped")).to_be_visible()
+    made(product, "end_runs_of_nobody")

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from paca.agents import selectors as agents
 from paca.agents.models import Agent
-from paca.conversations import agent_statistics, forked_files, memory_lists, usage
+from paca.conversations import agent_statistics, forked_files, helper_lists, memory_lists, usage
 from paca.conversations import selectors as conversations
 from paca.conversations.api.serializers import conversation_object
 from paca.conversations.models.conversation import held_work
@@ -216,6 +216,7 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
         "conversation": conversation_object(found),
         "deletedOrigins": forked_files.deleted_origins(found),
         "turn": conversations.running_turn(found),
+        "hasTeam": helper_lists.has_team(found),
         "agent": {
             "id": str(found.agent_id),
             "name": found.agent.name,

@@ -203,7 +203,7 @@ export class PacaConversation extends PacaElement {
       const { BackgroundStrip } = await import("./background-strip.js");
       this.strip ??= new BackgroundStrip(this);
     }
-    else if ((this.run.reason === "helpers" || this.run.team) && !this.lanes) {
+    else if ((this.run.reason === "helpers" || this.run.team || this.page.hasTeam) && !this.lanes) {
       const { HelperLanes } = await import("./helper-lanes.js");
       this.lanes ??= new HelperLanes(this);
     }

@@ -22,6 +22,7 @@ export class HelperLanes {
   #open = matchMedia("(min-width: 760px)").matches; // a phone has no room for it
   #timer = 0;
   #stopping = new Set();
+  #stoppingAll = false;
 
   /** `view` is the <paca-conversation>. */
   constructor(view) {
@@ -46,10 +47,8 @@ export class HelperLanes {
 
   /** Take a frame of a helper. */
   received({ type, data }) {
-    if (type === "agent.subagent.started") {
-      this.#hidden = false;
-      this.#seen.add(data.subagent_id);
-    }
+    if (type === "agent.subagent.started") this.#seen.add(data.subagent_id);
+    if (type === "agent.subagent.started" || data.state === "working") this.#hidden = false;
     const mine = this.#helpers?.find(({ id }) => id === data.subagent_id);
     if (mine && type === "agent.subagent.progressed") {
       Object.assign(mine, { status: data.status, activity: data.activity || mine.activity });
@@ -63,6 +62,14 @@ export class HelperLanes {
     this.#stopping.add(helper.id);
     this.#view.update();
     await this.#view.reportErrors(() => call("POST", `${this.#api(helper)}stop/`, {}));
+    await this.refresh();
+  };
+
+  #stopAll = async () => {
+    this.#stoppingAll = true;
+    this.#view.update();
+    await this.#view.reportErrors(() => call("POST", `${this.#view.page.urls.api}stop/`, {}));
+    this.#stoppingAll = false;
     await this.refresh();
   };
 
@@ -93,7 +100,14 @@ export class HelperLanes {
         <summary>${icon("users")}<span aria-live="polite">${words}</span>${icon("chevron-down", "chevron")}</summary>
         <ul>${shown.map((each) => this.#lane(each))}</ul>
       </details>
-      ${working ? nothing : iconButton("x", "Close", this.#close)}</section>`;
+      ${working ? this.#stopAllButton() : iconButton("x", "Close", this.#close)}</section>`;
+  }
+
+  /** After the answer of the lead the bar above has no Stop, and its team works on. */
+  #stopAllButton() {
+    const { page, run } = this.#view;
+    if (!page.mayWrite || !(ENDED.has(run.status) || run.status === "paused")) return nothing;
+    return html`<button type="button" class="btn btn-s" ?disabled=${this.#stoppingAll} @click=${this.#stopAll}>${icon("circle-stop")}${this.#stoppingAll ? "Stopping…" : "Stop all"}</button>`;
   }
 
   #lane(helper) {
