@@ -114,9 +114,11 @@ def delete_files(
     """Have the files in the sandbox deleted for good, by a worker's sweep or before the next turn.
 
     The log stays. ``by`` is None for the system. Raises what ``lock`` raises, because commands of a
-    running turn use the files, and ``NoFiles`` if the conversation has no sandbox.
+    running turn use the files, also that of a helper, and ``NoFiles`` if the conversation has no sandbox.
     """
     current = lock(conversation, if_unused_since=if_unused_since)
+    # guard: files-that-helpers-use-stay
+    _lock_helpers(current)
     if not sandbox_queries.of_conversation(current.pk).exists():
         raise NoFiles
     sandbox_lifecycle.move(current.pk, SandboxState.FILES_TO_DELETE)

@@ -29,6 +29,7 @@ from paca.conversations.models import (
     RequestKind,
     Trigger,
     TriggerState,
+    TriggerType,
     Turn,
     TurnStatus,
 )
@@ -140,7 +141,8 @@ def _claim_one(
     queued = candidate.status == ConversationStatus.QUEUED
     # A worker that releases its claim clears the owner: it has not died of this step.
     lost_workers = 0 if queued else candidate.lost_workers + bool(candidate.lease_owner)
-    if queued and not _agent_has_capacity(candidate.agent_id, is_helper=bool(candidate.parent_id)):
+    is_helper = candidate.trigger_type == TriggerType.HELPER
+    if queued and not _agent_has_capacity(candidate.agent_id, is_helper=is_helper):
         return None
     decided = not queued and candidate.activity == WAITS_FOR_WORKER and not candidate.lease_owner
     # guard: decided-work-waits-for-a-place

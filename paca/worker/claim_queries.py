@@ -38,6 +38,7 @@ from paca.conversations.models import (
     PendingTrigger,
     Trigger,
     TriggerState,
+    TriggerType,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.models.worker_versions import WORKER_VERSION
@@ -60,7 +61,7 @@ class ClaimCandidate(NamedTuple):
     lease_epoch: int
     lost_workers: int
     activity: str
-    parent_id: UUID | None
+    trigger_type: str
 
 
 def claimable(
@@ -76,8 +77,9 @@ def claimable(
     """
     active = Conversation.objects.active_of(OuterRef("agent"))
     # A helper is a part of a turn that runs, and the turn of an agent that is not active any more finishes.
+    # A teammate has turns of its own.
     # guard: helper-begins-although-its-agent-is-paused
-    may_begin = Q(agent__status=Agent.Status.ACTIVE) | Q(parent__isnull=False)
+    may_begin = Q(agent__status=Agent.Status.ACTIVE) | Q(trigger_type=TriggerType.HELPER)
     waits = may_begin & _has_place_beside(active, status=ConversationStatus.QUEUED)
     stop = Trigger.objects.filter(
         conversation=OuterRef("pk"), state=TriggerState.NEW, control=ControlCommand.STOP

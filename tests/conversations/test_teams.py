@@ -102,10 +102,9 @@ def test_conversation_spawns_a_bounded_number_of_teammates(desk, monkeypatch):
 
 
 def test_read_only_lead_has_read_only_teammates(desk):
-    Conversation.objects.filter(pk=desk.lead.pk).update(plan_mode=True)
-    assert desk.spawn("ann").conversation.reads_only
-    Conversation.objects.filter(pk=desk.lead.pk).update(plan_mode=False)
-    assert not desk.spawn("bob").conversation.reads_only
+    assert not desk.spawn("ann").conversation.reads_only
+    Conversation.objects.filter(pk=desk.lead.pk).update(trigger_type="check_in")
+    assert desk.spawn("bob").conversation.reads_only
 
 
 def test_teammate_inherits_the_approval_of_the_rest(desk):
@@ -642,7 +641,7 @@ def test_teammate_without_an_approved_plan_claims_nothing(desk):
 def test_approval_of_a_plan_gives_no_more_than_the_lead_has(desk):
     ann = desk.spawn(plan_first=True)
     desk.call(ann, "submit_plan", plan="1. Look. 2. Fix.")
-    Conversation.objects.filter(pk=desk.lead.pk).update(plan_mode=True)
+    Conversation.objects.filter(pk=desk.lead.pk).update(trigger_type="check_in")
     desk.call(desk.lead, "review_plan", name="ann", approve=True)
     assert desk.mate("ann").conversation.reads_only
 

@@ -91,6 +91,7 @@ MODEL_SETTINGS = "tests/agents/test_model_settings.py"
 OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TEAMS = "tests/conversations/test_teams.py"
+TEAM_BOUNDS = "tests/conversations/test_team_bounds.py"
 TODO = "tests/engine/test_todo_list.py"
 BACKGROUND = "tests/conversations/test_background.py"
 BACKGROUND_LOOKS = "tests/worker/test_background_looks.py"
@@ -2055,6 +2056,96 @@ MUTANTS = (
         (f"{TEAMS}::test_stop_of_a_lead_that_has_ended_its_turn_ends_the_team_and_wakes_nobody",),
     ),
     Mutant("paused-lead-gives-no-tasks", never, (f"{TEAMS}::test_team_of_a_paused_lead_rests",)),
+    Mutant(
+        "budget-of-a-lead-counts-its-team-at-work",
+        value("NOTHING"),
+        (f"{TEAM_BOUNDS}::test_what_teammates_at_work_use_counts_for_the_budget_of_the_lead_once",),
+    ),
+    Mutant(
+        "budget-of-a-team-counts-its-lead",
+        value("NOTHING"),
+        (
+            f"{TEAM_BOUNDS}::test_teammate_has_what_is_left_of_the_conversation_with_its_lead_and_all_of_the_team",
+        ),
+    ),
+    Mutant(
+        "team-of-a-paused-agent-takes-no-task",
+        never,
+        (f"{TEAM_BOUNDS}::test_team_of_a_paused_agent_takes_no_task_until_it_is_active_again",),
+    ),
+    Mutant(
+        "team-in-plan-mode-takes-no-task",
+        never,
+        (f"{TEAM_BOUNDS}::test_team_in_plan_mode_claims_no_task_until_it_ends",),
+    ),
+    Mutant(
+        "teammate-inherits-plan-mode",
+        value("[]"),
+        (f"{TEAM_BOUNDS}::test_plan_mode_of_the_lead_is_that_of_its_teammates",),
+    ),
+    Mutant(
+        "what-holds-for-a-team-reaches-its-idle-members",
+        value("Q(status__in=UNFINISHED_STATUSES)"),
+        (
+            f"{TEAM_BOUNDS}::test_rest_that_is_approved_no_more_is_asked_of_idle_teammates_too",
+            f"{TEAM_BOUNDS}::test_plan_mode_of_the_lead_is_that_of_its_teammates",
+        ),
+    ),
+    Mutant(
+        "end-of-a-task-reaches-the-team-of-its-lead",
+        value('Teammate.objects.none().values_list("lead", flat=True)'),
+        (
+            f"{TEAM_BOUNDS}::test_team_of_a_deleted_task_is_stopped_once_also_after_the_answer_of_its_lead",
+            f"{TEAM_BOUNDS}::test_team_of_an_unassigned_agent_is_stopped_also_after_the_answer_of_its_lead",
+        ),
+    ),
+    Mutant(
+        "removed-agent-leads-no-team",
+        never,
+        (f"{TEAM_BOUNDS}::test_team_of_a_removed_agent_ends_also_after_the_answer_of_its_lead",),
+    ),
+    Mutant(
+        "archive-takes-no-files-of-a-team-at-work",
+        never,
+        (f"{TEAM_BOUNDS}::test_conversation_whose_team_works_is_not_archived_and_keeps_its_files",),
+    ),
+    Mutant(
+        "archive-ends-the-team",
+        removed,
+        (f"{TEAM_BOUNDS}::test_archive_ends_teammates_that_are_idle",),
+    ),
+    Mutant(
+        "files-that-helpers-use-stay",
+        removed,
+        (f"{TEAM_BOUNDS}::test_conversation_whose_team_works_is_not_archived_and_keeps_its_files",),
+    ),
+    Mutant(
+        "background-wakes-count-on-beside-a-team",
+        value("turns.exclude(kind=WAKE)"),
+        (f"{BACKGROUND}::test_an_agent_is_woken_no_more_often_if_its_team_wakes_it_in_between",),
+    ),
+    Mutant(
+        "team-messages-count-on-past-background-work",
+        value("(KIND,)"),
+        (f"{TEAM_BOUNDS}::test_messages_of_a_team_are_counted_on_past_an_end_of_background_work",),
+    ),
+    Mutant(
+        "lanes-show-every-teammate-that-lives",
+        value('"-created_at"'),
+        (
+            f"{TEAM_BOUNDS}::test_lanes_show_a_teammate_that_lives_before_later_ones_that_have_ended",
+        ),
+    ),
+    Mutant(
+        "background-wake-waits-for-space",
+        never,
+        (f"{BACKGROUND}::test_an_end_wakes_the_agent_when_a_full_disk_has_space_again",),
+    ),
+    Mutant(
+        "run-by-hand-obeys-the-newest-settings",
+        removed,
+        (f"{CHECK_INS}::test_run_by_hand_obeys_what_was_changed_since_its_row_was_read",),
+    ),
     Mutant(
         "teammate-inherits-read-only",
         value("False"),

@@ -331,9 +331,11 @@ class Conversation(BaseModel):
             return ""
         if self.held:
             return WaitsFor.START
-        if self.parent_id is None and self.agent.status == self.agent.Status.PAUSED:
+        # A helper is a part of a turn that has begun; a teammate has turns of its own.
+        begins_anew = self.trigger_type != TriggerType.HELPER
+        if begins_anew and self.agent.status == self.agent.Status.PAUSED:
             return WaitsFor.AGENT_PAUSED
-        if self.parent_id is None and self.agent.status == self.agent.Status.INACTIVE:
+        if begins_anew and self.agent.status == self.agent.Status.INACTIVE:
             return WaitsFor.AGENT_INACTIVE
         if self.needs_newer_worker:
             return WaitsFor.NEWER_WORKER

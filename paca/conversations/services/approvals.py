@@ -73,7 +73,7 @@ def revoke_rest(conversation: Conversation, *, by: Member) -> None:
         raise NothingToRevoke
     store.append(current.pk, events.ApprovalRevoked(by=by.name))
     # guard: revocation-reaches-the-helpers
-    for child in helpers.unfinished(current):
+    for child in helpers.living(current):
         store.append(child.pk, events.ApprovalRevoked(by=by.name))
 
 

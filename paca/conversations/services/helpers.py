@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from paca import events
@@ -27,9 +27,14 @@ from paca.conversations.models import (
     ConversationStatus,
     Event,
     ModelCall,
+    Teammate,
     TriggerType,
 )
-from paca.conversations.models.statuses import ENDED_STATUSES, UNFINISHED_STATUSES
+from paca.conversations.models.statuses import (
+    ACTIVE_STATUSES,
+    ENDED_STATUSES,
+    UNFINISHED_STATUSES,
+)
 from paca.conversations.services.inbox import add_message, add_trigger
 from paca.engine.helpers.kinds import first_message, reads_only
 from paca.engine.helpers.requests import HelpersRequested, longest_report
@@ -276,3 +281,21 @@ def unfinished(parent: Conversation) -> list[Conversation]:
     """The helpers that still work, wait or are paused, locked."""
     rows = Conversation.objects.select_related("agent").for_update()
     return list(rows.filter(parent=parent, status__in=UNFINISHED_STATUSES, deleted_at=None))
+
+
+def living(parent: Conversation) -> list[Conversation]:
+    """Those of ``unfinished`` and the teammates that are idle: a message wakes them. Locked."""
+    # guard: what-holds-for-a-team-reaches-its-idle-members
+    lives = Q(status__in=UNFINISHED_STATUSES) | Exists(_live_teammate())
+    rows = Conversation.objects.select_related("agent").for_update()
+    return list(rows.filter(lives, parent=parent, deleted_at=None))
+
+
+def _live_teammate() -> QuerySet[Teammate]:
+    return Teammate.objects.live().filter(conversation=OuterRef("pk")).order_by()
+
+
+def are_at_work(parent: Conversation) -> bool:
+    """Whether a helper or teammate works, or waits for its turn to begin."""
+    busy = (ConversationStatus.QUEUED, *ACTIVE_STATUSES)
+    return Conversation.objects.filter(parent=parent, status__in=busy, deleted_at=None).exists()

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from paca import events
 from paca.agents.models import Agent
@@ -80,6 +80,10 @@ def stop_agent_conversations(
         _stop(conversation, reason=reason, by=by)
     for child in unfinished.filter(parent__isnull=False).select_related("agent").for_update():
         _stop(child, reason=reason, by=by)
+    # The lead may have ended its turn, and nobody wakes it again.
+    # guard: removed-agent-leads-no-team
+    if not keep_paused:
+        Teammate.objects.live().filter(lead__agent=agent_id).update(stopping=TeammateStop.WITH_LEAD)
 
 
 @transaction.atomic
@@ -88,14 +92,14 @@ def stop_unassigned(agent: Agent, task: Task, *, by: Member | None) -> None:
 
     ``by``: the member who unassigned it, None for the system. The caller has locked the agent.
     """
-    unfinished = Conversation.objects.filter(
+    working = Conversation.objects.filter(
+        Q(status__in=UNFINISHED_STATUSES) | Q(pk__in=_leads()),
         agent=agent,
         task=task,
         trigger_type__in=COMMENTED_TYPES,
-        status__in=UNFINISHED_STATUSES,
         deleted_at=None,
     )
-    for current in unfinished.select_related("agent").for_update():
+    for current in working.select_related("agent").for_update():
         _stop(current, reason=StopReason.UNASSIGNED, by=by.name if by else "")
         kind = ActivityKind.AGENT_SESSION_STOPPED
         timeline.record(task, kind, actor=by, conversation_id=current.pk)
@@ -113,11 +117,11 @@ def stop_conversations_of_deleted() -> int:
     """
     deleted = Q(task__deleted_at__isnull=False) | Q(doc__deleted_at__isnull=False)
     deleted |= Q(project__deleted_at__isnull=False)
-    unfinished = Conversation.objects.filter(
-        deleted, status__in=UNFINISHED_STATUSES, deleted_at=None, parent=None
-    )
+    rows = Conversation.objects.filter(deleted, deleted_at=None, parent=None)
+    unfinished = rows.filter(status__in=UNFINISHED_STATUSES).values_list("pk", flat=True)
     stopped = 0
-    for found in list(unfinished.values_list("pk", flat=True)):
+    # Two queries: the condition of both reads every conversation.
+    for found in {*unfinished, *rows.filter(pk__in=_leads()).values_list("pk", flat=True)}:
         with tolerated("stop of a conversation of what is deleted", conversation=str(found)):
             stopped += _stop_of_deleted(found)
     return stopped
@@ -131,10 +135,18 @@ def _stop_of_deleted(conversation_id: UUID) -> bool:
     reason, at = _deletion_of(current)
     key = f"{reason}:{at.isoformat()}" if at else ""
     told = Trigger.objects.filter(conversation=current, source="system", idempotency_key=key)
-    if at is None or current.status in ENDED_STATUSES or told.exists():
+    if at is None or told.exists():
+        return False
+    if current.status in ENDED_STATUSES and not _leads().filter(lead=current).exists():
         return False
     _stop(current, reason=reason, by="", source="system", key=key)
     return True
+
+
+def _leads() -> QuerySet[Teammate, UUID]:
+    """The conversations whose team has not ended: it works on after an answer of the lead."""
+    # guard: end-of-a-task-reaches-the-team-of-its-lead
+    return Teammate.objects.live().order_by().values_list("lead", flat=True)
 
 
 def _deletion_of(current: Conversation) -> tuple[StopReason, datetime | None]:
@@ -157,7 +169,7 @@ def _stop(
         waits.supersede(current, cause="stop", by=by)
     if current.waits_for_helpers:
         helpers.release(current, cause="stop", by=by)
-    _mark_team(current)
+    mark_team(current)
     # guard: stop-reaches-the-helpers
     stop_helpers(current, by=by, reason=reason, with_team=True)
     if active or key:
@@ -170,7 +182,7 @@ def _stop(
         helpers.settle_soon(current.parent_id)
 
 
-def _mark_team(current: Conversation) -> None:
+def mark_team(current: Conversation) -> None:
     """Let the teammates end that a stop reaches, also those that are idle: a worker's sweep sees the mark."""
     # guard: stop-reaches-the-team
     Teammate.objects.live().filter(lead=current).update(stopping=TeammateStop.WITH_LEAD)

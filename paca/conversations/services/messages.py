@@ -32,7 +32,7 @@ from paca.conversations.services.inbox import (
     is_busy,
     lock,
 )
-from paca.conversations.services.lifecycle import stop, stop_helpers
+from paca.conversations.services.lifecycle import mark_team, stop, stop_helpers
 from paca.conversations.services.titles import printable, title_from
 from paca.engine.model_state import EFFORTS
 from paca.projects.models import Member
@@ -272,14 +272,19 @@ def rename(conversation: Conversation, *, title: str, by: Member) -> None:
 def archive(conversation: Conversation, *, archived: bool, by: Member) -> None:
     """Move the conversation to the archive, or back from it; nothing happens if it is there already.
 
-    Raises ``ConversationRunning`` if the agent works in it or is to begin.
+    Teammates that are idle end. Raises ``ConversationRunning`` if the agent, a helper or a teammate works in it or is
+    to begin.
     """
     helpers.refuse_helper(conversation)
     current = lock(conversation)
     if archived == current.archived:
         return
-    if archived and is_busy(current):
-        raise ConversationRunning
+    if archived:
+        # guard: archive-takes-no-files-of-a-team-at-work
+        if is_busy(current) or helpers.are_at_work(current):
+            raise ConversationRunning
+        # guard: archive-ends-the-team
+        mark_team(current)
     # Stored now, so that no conversation loses files by a later change of its agent or of Paca.
     files_go = archived and current.agent.sandbox_life == Agent.SandboxLife.EPHEMERAL
     store.append(

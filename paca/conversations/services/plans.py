@@ -73,6 +73,8 @@ def decide(
         seconds=waits.waited_seconds(plan),
     )
     waits.end(current, plan, event)
+    if decision == "approve":
+        _tell_helpers(current, on=False, by=by)
     return person_requests.get(current, plan.call_id, kind=kind)
 
 
@@ -108,10 +110,15 @@ def set_mode(conversation: Conversation, *, on: bool, by: Member) -> None:
     )
     if not on and waiting.exists():
         waits.supersede(current, cause="plan_mode", by=by.name)
-    if on:
-        # guard: plan-mode-reaches-the-helpers
-        for child in helpers.unfinished(current):
-            store.append(child.pk, events.FlagsChanged(plan=True, by=by.name))
+    _tell_helpers(current, on=on, by=by)
+
+
+def _tell_helpers(current: Conversation, *, on: bool, by: Member) -> None:
+    """Let plan mode hold for the helpers and teammates as for their locked conversation: nobody switches theirs alone."""
+    # guard: plan-mode-reaches-the-helpers
+    for child in helpers.living(current):
+        if bool(child.plan_mode) != on:
+            store.append(child.pk, events.FlagsChanged(plan=on, by=by.name))
 
 
 def begin(

@@ -34,12 +34,13 @@ def spawn(
 ) -> Teammate:
     """Begin the conversation of a teammate. The caller has locked the project and then the ``lead``.
 
-    ``allowance`` is what the teammates that one turn of the lead spawns may use together. ``actor`` is the person
-    whose turn it is, for their key. Raises ``Conflict`` if the team is full, or the name is taken.
+    ``allowance`` is what the teammates that one turn of the lead spawns may use together, and as ``conversation`` what
+    the lead and all of its team may. ``actor`` is the person whose turn it is, for their key. Raises ``Conflict`` if
+    the team is full, or the name is taken.
     """
     place = _free_place(lead, wanted.name)
     # guard: teammate-inherits-read-only
-    bound = lead.reads_only or bool(lead.plan_mode)
+    bound = lead.reads_only
     # guard: teammate-plans-before-it-works
     read_only = bound or wanted.plan_first
     child = Conversation.objects.create(
@@ -50,7 +51,7 @@ def spawn(
         parent=lead,
         parent_call=f"team:{lead.turn_number}",
         piece=Teammate.objects.filter(lead=lead).count(),
-        allowance=allowance,
+        allowance=budgets.allowance_of_teammate(allowance, lead.pk),
         read_only=read_only,
         tracing=lead.tracing,
         status=ConversationStatus.FINISHED,
@@ -74,7 +75,10 @@ def spawn(
         conversation_id=str(child.pk),
         rest_approved_by=lead.rest_approved_by or "",
     )
-    store.append(child.pk, begins)
+    # It ends with that of the lead.
+    # guard: teammate-inherits-plan-mode
+    plan = [events.FlagsChanged(plan=True)] if lead.plan_mode else []
+    store.append(child.pk, begins, *plan)
     work = texts.beginning(mate.name, mate.role, wanted.work, plans_first=mate.plans_first)
     messages.wake_teammate(mate, work, sender=requests.LEAD)
     return mate

@@ -114,5 +114,5 @@ def review_plan(
     resolve(mate, TeamRequestKind.PLAN_REVIEW, state, feedback, now=now)
     if approve:
         # guard: plan-approval-gives-no-more-than-the-lead-has
-        bound = lead.reads_only or bool(lead.plan_mode)
+        bound = lead.reads_only
         Conversation.objects.filter(pk=mate.conversation_id).update(read_only=bound)

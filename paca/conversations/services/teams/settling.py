@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from paca.agents.models import Agent
 from paca.common.best_effort import tolerated
 from paca.conversations import event_log
 from paca.conversations.models import (
@@ -71,11 +72,13 @@ def _is_due(now: datetime) -> Q:
     """The condition that something follows for a teammate that does not work."""
     ended = Q(conversation__status__in=tuple(ENDS)) | ~Q(stopping="")
     news = Q(conversation__turn_number__gt=F("told_turn"))
-    free = board.claimable(lead=OuterRef("lead")).order_by()
+    free = Q(Exists(board.claimable(lead=OuterRef("lead")).order_by()))
+    takes = Q(lead__agent__status=Agent.Status.ACTIVE, lead__agent__deleted_at=None)
+    takes &= ~Q(lead__plan_mode=True)
+    idle = Q(conversation__finished_at__lte=_idle_since(now))
     # While the lead is paused its team rests: nothing begins, and nobody is sent away.
     acts = ~Q(lead__status=ConversationStatus.PAUSED)
-    may_follow = Q(conversation__finished_at__lte=_idle_since(now)) | Q(Exists(free))
-    return ended | news | (acts & may_follow)
+    return ended | news | (acts & (free & takes | ~free & idle))
 
 
 def _idle_since(now: datetime) -> datetime:
@@ -251,7 +254,14 @@ def _claim(member: _Member, team: _Team) -> bool:
     """Let an idle teammate claim the next task; whether there was one."""
     lead = team.lead
     # guard: paused-lead-gives-no-tasks
-    if lead.status == ConversationStatus.PAUSED or not messages.is_available(lead.agent):
+    if lead.status == ConversationStatus.PAUSED:
+        return False
+    # guard: team-of-a-paused-agent-takes-no-task
+    if lead.agent.status != Agent.Status.ACTIVE or lead.agent.deleted_at is not None:
+        return False
+    # A claim changes the task.
+    # guard: team-in-plan-mode-takes-no-task
+    if lead.plan_mode or lead.reads_only:
         return False
     if not team.has_tasks or not member.may_work:
         return False
