@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from paca import events
@@ -285,14 +285,11 @@ def unfinished(parent: Conversation) -> list[Conversation]:
 
 def living(parent: Conversation) -> list[Conversation]:
     """Those of ``unfinished`` and the teammates that are idle: a message wakes them. Locked."""
+    team = Teammate.objects.live().filter(conversation=OuterRef("pk")).order_by()
     # guard: what-holds-for-a-team-reaches-its-idle-members
-    lives = Q(status__in=UNFINISHED_STATUSES) | Exists(_live_teammate())
+    lives = Q(status__in=UNFINISHED_STATUSES) | Q(Exists(team))
     rows = Conversation.objects.select_related("agent").for_update()
     return list(rows.filter(lives, parent=parent, deleted_at=None))
-
-
-def _live_teammate() -> QuerySet[Teammate]:
-    return Teammate.objects.live().filter(conversation=OuterRef("pk")).order_by()
 
 
 def are_at_work(parent: Conversation) -> bool:
