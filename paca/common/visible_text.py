@@ -4,6 +4,7 @@ The same rule as ``visible`` of the pages (``core/terminal.js``).
 """
 
 import re
+import unicodedata
 
 from paca.common.text import to_encodable
 
@@ -14,6 +15,10 @@ _ESCAPES = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Characters that change the direction of text or break a line where a terminal does not expect it.
 _INVISIBLE = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+# Signs without a look that Unicode does not count among the format characters: variation selectors, fillers, blanks.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 
 
 def visible(text: str) -> str:
@@ -23,6 +28,11 @@ def visible(text: str) -> str:
     """
     shown = _CONTROL.sub(_symbol, to_encodable(text.replace("\r\n", "\n")))
     return _INVISIBLE.sub(lambda found: f"‹U+{ord(found[0]):04X}›", shown)
+
+
+def has_no_look(sign: str) -> bool:
+    """Whether people cannot see this character, and a model reads it."""
+    return unicodedata.category(sign) == "Cf" or _BLANK.match(sign) is not None
 
 
 def readable(output: str) -> str:

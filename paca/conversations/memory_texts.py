@@ -8,16 +8,12 @@ import unicodedata
 
 from paca.common.errors import Invalid
 from paca.common.text import to_storable
-from paca.common.visible_text import visible
+from paca.common.visible_text import has_no_look, visible
 from paca.conversations.models.memory import MAX_ENTRY_CHARACTERS
 
 # Parts of words and of emoji, which have no look: two in a row, or one after a letter of ASCII, have no use.
 JOINERS = "\u200c\u200d\ufe0f"
 EMOJI_SEQUENCE = "\ufe0f\u200d"
-# Signs without a look that Unicode does not count among the format characters: variation selectors, fillers, blanks.
-_BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 
 
 def clean(text: str) -> str:
@@ -41,17 +37,13 @@ def fingerprint(text: str) -> str:
 def _shown(before: str, sign: str) -> str:
     """The sign, or its number if it could hide a text from people."""
     # guard: memory-hides-nothing
-    if _has_no_look(sign) and not _joins(before, sign):
+    if has_no_look(sign) and not _joins(before, sign):
         return f"‹U+{ord(sign):04X}›"
     return sign
-
-
-def _has_no_look(sign: str) -> bool:
-    return unicodedata.category(sign) == "Cf" or _BLANK.match(sign) is not None
 
 
 def _joins(before: str, sign: str) -> bool:
     if sign not in JOINERS or before.isascii():
         return False
     # guard: memory-hides-nothing-in-joiners
-    return not _has_no_look(before) or before + sign == EMOJI_SEQUENCE
+    return not has_no_look(before) or before + sign == EMOJI_SEQUENCE

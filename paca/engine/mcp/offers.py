@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paca.common.text import to_storable
+from paca.common.visible_text import has_no_look
 from paca.engine.mcp.settings import OfferedTool
 
 MAX_TOOLS = 100
@@ -24,6 +25,7 @@ MAX_SCHEMA_CHARACTERS = 16_000
 MAX_DEPTH = 12
 MAX_NODES = 2_000
 MAX_LISTED = 200  # entries of an enum and the like
+MAX_NUMBER = 2**64
 MAX_REFERENCE_CHARACTERS = 500
 MAX_NAMED = 5  # tools in the sentence about those left out
 FIELD_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -117,7 +119,8 @@ def clean(text: str) -> str:
     return "".join(
         char
         for char in to_storable(text)
-        if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cn")
+        if char in "\n\t"
+        or not (has_no_look(char) or unicodedata.category(char) in ("Cc", "Co", "Cn"))
     )
 
 
@@ -194,6 +197,10 @@ class _SchemaReader:
         fields, required = node.get("properties"), node.get("required")
         if not isinstance(fields, Mapping):
             return {}
+        for name in map(str, fields):
+            # guard: mcp-arguments-hide-nothing
+            if name != clean(name):
+                raise BadOffer(f"the argument {_text(name, 40)!r} has signs that cannot be seen")
         kept: dict[str, Any] = {
             "properties": {str(name): self.node(child, depth) for name, child in fields.items()}
         }
@@ -218,11 +225,14 @@ class _SchemaReader:
 
 
 def _is_plain(value: Any) -> bool:
-    """A short value without depth, or a list of such."""
+    """A short value without depth, or a list of such; no text with hidden signs, and no number that JSON has not."""
     if isinstance(value, list):
         return len(value) <= MAX_LISTED and all(
             _is_plain(each) and not isinstance(each, list) for each in value
         )
     if isinstance(value, str):
-        return len(value) <= MAX_FIELD_TEXT_CHARACTERS
-    return value is None or isinstance(value, int | float | bool)
+        # guard: mcp-schemas-hide-nothing
+        return len(value) <= MAX_FIELD_TEXT_CHARACTERS and value == clean(value)
+    if isinstance(value, int | float):
+        return abs(value) <= MAX_NUMBER  # neither infinity nor what is no number
+    return value is None
