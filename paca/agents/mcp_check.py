@@ -53,11 +53,15 @@ def run(server: McpServer) -> McpCheck:
     """
     if server.is_stdio:
         return McpCheck(False, IN_SANDBOX, "in_sandbox")
+    with slot():
+        return _connect(server)
+
+
+def _connect(server: McpServer) -> McpCheck:
     began = clock.monotonic()
     try:
         settings = mcp_reading.as_settings(server)
-        with slot():
-            offer = async_to_sync(_offer)(server.agent_id, server.pk, settings)
+        offer = async_to_sync(_offer)(server.agent_id, server.pk, settings)
     except SignInNeeded as error:
         return _failed(server, ServerState.SIGN_IN_NEEDED, error)
     except PacaError as error:
@@ -66,13 +70,14 @@ def run(server: McpServer) -> McpCheck:
         server.agent_id,
         server.pk,
         state=ServerState.AVAILABLE,
+        error=offer.left_out,
         offer=offer,
-        settings=settings,  # somebody may have changed the server meanwhile
+        settings=server,  # somebody may have changed it meanwhile
     )
     seconds = clock.monotonic() - began
     count = len(offer.tools)
     found = f"Works: it offers {count} tool{'' if count == 1 else 's'}."
-    return McpCheck(True, found, seconds=seconds)
+    return McpCheck(True, f"{found} {offer.left_out}".strip(), seconds=seconds)
 
 
 async def _offer(agent_id: UUID, server_id: UUID, settings: McpServerSettings) -> ServerOffer:
@@ -80,7 +85,9 @@ async def _offer(agent_id: UUID, server_id: UUID, settings: McpServerSettings) -
     from paca.engine.mcp.probe import offer_of
 
     async def token(refused: str = "") -> str:
-        return await mcp_tokens.get(agent_id, server_id, refused=refused, run=sync_to_async)
+        return await mcp_tokens.get(
+            agent_id, server_id, url=settings.url, refused=refused, run=sync_to_async
+        )
 
     return await offer_of(
         settings, access_token=token if settings.uses_oauth else None, seconds=MAX_SECONDS
@@ -88,5 +95,5 @@ async def _offer(agent_id: UUID, server_id: UUID, settings: McpServerSettings) -
 
 
 def _failed(server: McpServer, state: ServerState, error: PacaError) -> McpCheck:
-    mcp_tools.report(server.agent_id, server.pk, state=state, error=error.detail)
+    mcp_tools.report(server.agent_id, server.pk, state=state, error=error.detail, settings=server)
     return McpCheck(False, error.detail, error.code)

@@ -17,7 +17,8 @@ UNCHANGED = "***"
 MAX_VALUES, MAX_NAME_CHARACTERS, MAX_VALUE_CHARACTERS = 50, 200, 8000
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
-PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+# Without a brace within: else each ``${`` of a text that closes none would be read to the end of the text.
+PLACEHOLDER = re.compile(r"\$\{[^{}]*\}")
 # The transport sets these itself; another value would break it, or speak for another host.
 OWN_HEADERS = frozenset(
     {

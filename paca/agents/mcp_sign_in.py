@@ -19,7 +19,7 @@ from paca.common.errors import Conflict, Invalid
 from paca.engine.mcp.oauth import flow
 from paca.engine.mcp.oauth.client import open_web
 from paca.engine.mcp.oauth.flow import Client
-from paca.engine.mcp.oauth.requests import SignInFailed, Web
+from paca.engine.mcp.oauth.requests import SignInFailed, Web, name_of
 
 T = TypeVar("T")
 # A sign-in waits for other servers: many at once would occupy the slots of requests.
@@ -54,8 +54,22 @@ def begin(server: McpServer, *, user: User, session_key: str, redirect_uri: str)
             client=_own_client(server),
         ),
     )
+    _check_service(server, begun)
     mcp_grants.store_sign_in(server, user=user, session_key=session_key, state=state, flow=begun)
     return url
+
+
+def _check_service(server: McpServer, begun: flow.Flow) -> None:
+    """Raises ``SignInFailed`` if the secret that people have typed would go to another service than the last time."""
+    grant = getattr(server, "grant", None)
+    if grant is None or not server.encrypted_oauth_secret:
+        return
+    # guard: oauth-client-secret-stays-with-its-service
+    if grant.issuer != begun.issuer:
+        raise SignInFailed(
+            f"{server.name} names another sign-in service than before: {name_of(begun.issuer)} in place of "
+            f"{name_of(grant.issuer)}, to which your client belongs. If that is right, sign out, and sign in again."
+        )
 
 
 def finish(

@@ -21,8 +21,8 @@ _running: set[asyncio.Task[str]] = set()
 Run = Callable[[Callable[..., Any]], Callable[..., Awaitable[Any]]]
 
 
-async def get(agent_id: UUID, server_id: UUID, *, refused: str = "", run: Run) -> str:
-    """The token of a server of this agent; a new one if the server has ``refused`` this one.
+async def get(agent_id: UUID, server_id: UUID, *, url: str, refused: str = "", run: Run) -> str:
+    """The token of a server of this agent, for this address of it; a new one if the server has ``refused`` this one.
 
     ``run`` makes a service awaitable, such as ``sync_to_async``. While another process refreshes the token this one
     waits, at most as long as a refresh may take.
@@ -31,7 +31,7 @@ async def get(agent_id: UUID, server_id: UUID, *, refused: str = "", run: Run) -
     """
     until = clock.monotonic() + 2 * RENEWAL_LIFE.total_seconds()
     while clock.monotonic() < until:
-        step = await run(mcp_grants.access_token)(agent_id, server_id, refused=refused)
+        step = await run(mcp_grants.access_token)(agent_id, server_id, url=url, refused=refused)
         if isinstance(step, str):
             return step
         if isinstance(step, Renewal):

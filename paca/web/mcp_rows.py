@@ -9,10 +9,9 @@ from typing import Any
 from paca.agents import mcp_reading
 from paca.agents.models import Agent, McpHealth, McpServer, McpTool, McpTransport
 from paca.agents.services import mcp_grants
-from paca.agents.services.mcp_tools import diff_of
+from paca.agents.services.mcp_tools import HEAD_OF_DIFF, diff_of
 
 KINDS = {"+": "add", "-": "del", "@": "hunk", " ": "same"}
-FILE_LINES = ("--- ", "+++ ")
 EXAMPLE = json.dumps(
     {"mcpServers": {"files": {"command": "mcp-server-filesystem", "args": ["/workspace"]}}},
     indent=2,
@@ -70,8 +69,10 @@ def _tool_row(tool: McpTool) -> dict[str, Any]:
 
 def _diff_lines(tool: McpTool) -> Iterable[str]:
     diff = diff_of(tool)
-    lines = diff.split("\n") if diff else []
-    return (line or " " for line in lines if not line.startswith(FILE_LINES))
+    # By their place, not by their look: a description may have lines of its own that begin with -- or ++.
+    # guard: mcp-diff-shows-each-line
+    lines = diff.split("\n")[len(HEAD_OF_DIFF) :] if diff else []
+    return (line or " " for line in lines)
 
 
 def decision_on(tools: Iterable[McpTool], *, accept: bool) -> str:

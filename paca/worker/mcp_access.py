@@ -24,11 +24,12 @@ class RunMcpServers:
     async def settings(self) -> tuple[McpServerSettings, ...]:
         return await self._database.call(mcp_reading.settings_of, self._agent_id)
 
-    async def access_token(self, server_id: str, refused: str = "") -> str:
+    async def access_token(self, server: McpServerSettings, refused: str = "") -> str:
         """The token as ``mcp_tokens`` has it. Raises what ``mcp_tokens.get`` raises."""
         return await mcp_tokens.get(
             self._agent_id,
-            UUID(server_id),
+            UUID(server.id),
+            url=server.url,
             refused=refused,
             run=lambda service: functools.partial(self._database.call, service),
         )

@@ -112,7 +112,7 @@ class MemoryServers:
     async def settings(self) -> tuple[McpServerSettings, ...]:
         return tuple(sorted(self.servers.values(), key=lambda each: each.name))
 
-    async def access_token(self, server_id: str, refused: str = "") -> str:
+    async def access_token(self, server: McpServerSettings, refused: str = "") -> str:
         self.tokens.append(refused)
         return f"token-{len(self.tokens)}"
 

@@ -52,6 +52,16 @@ def tools():
     return found
 
 
+def resources():
+    found = [{"uri": "note://one", "name": "one"}]
+    if "odd-lists" in FAULTS:
+        found += [
+            {"uri": uri, "name": "odd"} for uri in ("x://" + "y" * 3000, "x://\0", "x://\u200b")
+        ]
+        found += [{"uri": f"x://{n}/" + "y" * 1900, "name": "long"} for n in range(100)]
+    return found
+
+
 def say(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
@@ -123,7 +133,7 @@ METHODS = {
     },
     "tools/list": lambda params: {"tools": tools()},
     "tools/call": lambda params: call(params["name"], params.get("arguments") or {}),
-    "resources/list": lambda params: {"resources": [{"uri": "note://one", "name": "one"}]},
+    "resources/list": lambda params: {"resources": resources()},
     "resources/read": lambda params: {
         "contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": "A note."}]
     },
@@ -139,6 +149,14 @@ METHODS = {
 }
 
 
+if "no-lists" in FAULTS:
+    del METHODS["resources/list"], METHODS["prompts/list"]
+
+
+def is_unanswered(method):
+    return "silent-lists" in FAULTS and method in ("resources/list", "prompts/list")
+
+
 def main():
     if "dead" in FAULTS:
         print("cannot read the configuration", file=sys.stderr)
@@ -150,7 +168,7 @@ def main():
             sys.stdout.write("x" * 1000 + "\n")
     for line in sys.stdin:
         message = json.loads(line)
-        if "id" not in message:
+        if "id" not in message or is_unanswered(message["method"]):
             continue
         answer = METHODS.get(message["method"])
         if answer is None:

@@ -149,15 +149,22 @@ def sign_out(server: McpServer, *, by: audit.HasActor | None) -> None:
 
 
 @transaction.atomic
-def access_token(agent_id: UUID, server_id: UUID, *, refused: str = "") -> str | Renewal | None:
+def access_token(
+    agent_id: UUID, server_id: UUID, *, url: str, refused: str = ""
+) -> str | Renewal | None:
     """The access token of a server of this agent; a refresh to carry out; or None: another process refreshes it.
 
-    ``refused``: the token that the server no longer takes. Raises ``SignInNeeded`` if a person has to sign in.
+    ``url``: where the token is to be sent. ``refused``: the token that the server no longer takes. Raises
+    ``SignInNeeded`` if a person has to sign in, or the server has another address now.
     """
     found = McpGrant.objects.select_related("server__agent__project")
     grant = found.filter(server=server_id, server__agent=agent_id).first()
     if grant is None or grant.lost_reason:
         raise SignInNeeded((grant and grant.lost_reason) or "Nobody has signed in to it yet.")
+    # A run that began before the server moved still knows the former address.
+    # guard: oauth-tokens-go-to-no-former-address
+    if grant.server.url != url:
+        raise SignInNeeded("The server has another address now, which the next message uses.")
     token = encryption.decrypt(grant.encrypted_access_token)
     now = timezone.now()
     if token != refused and (grant.expires_at is None or grant.expires_at > now + MARGIN):

@@ -30,6 +30,7 @@ from paca.engine.mcp.settings import (
 )
 
 MAX_TOOLS = 500  # of one server; it may not fill the database with ever new names
+MAX_COMPARED_LINES = 1_000  # of a text: a server can write longer ones that take seconds to compare
 OFFER_COLUMNS = (
     "description",
     "schema",
@@ -40,6 +41,10 @@ OFFER_COLUMNS = (
     "accepted_hash",
     "accepted_text",
 )
+
+
+# The lines with which each diff begins.
+HEAD_OF_DIFF = ("--- accepted", "+++ now")
 
 
 class McpToolChanged(Conflict):
@@ -67,7 +72,7 @@ def report(
     state: ServerState,
     error: str = "",
     offer: ServerOffer | None = None,
-    settings: McpServerSettings | None = None,
+    settings: McpServer | McpServerSettings | None = None,
 ) -> Mapping[str, PinnedTool]:
     """Store the health of a server of this agent, and its tools if it offered any; gives those that it offers.
 
@@ -157,6 +162,11 @@ def diff_of(tool: McpTool) -> str:
     if not tool.accepted_hash or tool.is_accepted:
         return ""
     old, new = (text.splitlines() for text in (tool.accepted_text, text_of(tool)))
+    # guard: mcp-long-texts-are-not-compared
+    if max(len(old), len(new)) > MAX_COMPARED_LINES:
+        return "\n".join(
+            [*HEAD_OF_DIFF, *(f"-{each}" for each in old), *(f"+{each}" for each in new)]
+        )
     return "\n".join(difflib.unified_diff(old, new, "accepted", "now", lineterm=""))
 
 

@@ -15,6 +15,8 @@ LOCAL = "local"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "host.docker.internal")
 LOCAL_PORTS = (11434, 8000, 8080, 1234, 4000, 5000, 30000)
 ANY_PORT = 0
+# Names of networks, which no public server has. Clouds name their metadata services so.
+INTERNAL_ENDS = (".localhost", ".local", ".internal")
 # Addresses of these networks hold an address of the old network in bits 0 to 31, counted after this shift.
 # A gateway in the network of this server would carry a connection there.
 EMBEDDING_NETWORKS = (
@@ -119,6 +121,14 @@ def is_private(address: Address) -> bool:
     if any(address in network for network in OTHER_PRIVATE_NETWORKS):
         return True
     return not address.is_global or address.is_multicast
+
+
+def is_internal_name(host: str) -> bool:
+    """Whether a name without a public address means this machine or something in a network around it."""
+    name = host.lower().rstrip(".")
+    if literal(name) is not None:
+        return False
+    return "." not in name or name.endswith(INTERNAL_ENDS)
 
 
 def plain_address(address: Address) -> Address:

@@ -17,6 +17,7 @@ from paca.engine.llm import call_recording, proxies
 from paca.engine.llm.address_check import (
     Address,
     ServerAddresses,
+    is_internal_name,
     is_private,
     literal,
 )
@@ -173,5 +174,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         try:
             addresses = await resolve(host, port)
         except OSError:
-            return False  # only the proxy knows this name
+            # Only the proxy knows this name. It may know those of its own network too.
+            # guard: engine-internal-names-are-not-proxied
+            return is_internal_name(host)
         return any(map(is_private, addresses))

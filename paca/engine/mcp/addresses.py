@@ -6,6 +6,7 @@ import ipaddress
 from dataclasses import dataclass
 
 from paca.engine.llm.address_check import (
+    METADATA_NETWORKS,
     Address,
     AddressRefused,
     AllowedServers,
@@ -15,6 +16,7 @@ from paca.engine.llm.address_check import (
 
 # Services of clouds that hand out credentials to whoever asks. No setting allows them.
 METADATA = (
+    *METADATA_NETWORKS,
     ipaddress.ip_network("169.254.0.0/16"),
     ipaddress.ip_network("fe80::/10"),
     ipaddress.ip_network("fd00:ec2::254/128"),

@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 OpenWorkspace = Callable[[], Awaitable[SandboxWorkspace]]
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 5.0, 300.0
 CLOSE_SECONDS = 3.0
+# How long a server that has not answered a call in time may take to say that it is there.
+SIGN_OF_LIFE_SECONDS = 5.0
 
 
 async def load_sdk() -> None:
@@ -71,6 +73,8 @@ class ServerConnection:
         self.connecting_since: float | None = None  # without the start of the sandbox; None before
         self._failures = 0
         self._retry_at = 0.0
+        self._tokens: set[str] = set()
+        self._is_in_doubt = False
 
     @property
     def is_open(self) -> bool:
@@ -105,14 +109,36 @@ class ServerConnection:
 
         Raises ``ServerUnavailable`` and other kinds of ``McpError``, ``SignInNeeded``, and ``TimeoutError``.
         """
-        await asyncio.shield(self.begin())
-        session = self._session
-        if session is None or session.has_ended:
-            raise ServerUnavailable(self.error or "it has ended")
+        session = await self._open_session()
+        # guard: mcp-server-that-hangs-is-begun-again
+        if self._is_in_doubt and not await self._shows_life(session):
+            self._forget()
+            session = await self._open_session()
         if session.tools_changed:
             async with asyncio.timeout(self.settings.start_seconds):
                 await self._take_offer(session)
         return session
+
+    async def _open_session(self) -> SdkSession:
+        await asyncio.shield(self.begin())
+        session = self._session
+        if session is None or session.has_ended:
+            raise ServerUnavailable(self.error or "it has ended")
+        return session
+
+    def doubt(self) -> None:
+        """A call had no answer in time: a server that does one thing at a time may never answer again."""
+        self._is_in_doubt = True
+
+    async def _shows_life(self, session: SdkSession) -> bool:
+        """Whether a server that is in doubt answers. Every revision of the protocol can ask for the list of tools."""
+        self._is_in_doubt = False
+        try:
+            async with asyncio.timeout(SIGN_OF_LIFE_SECONDS):
+                await self._take_offer(session)
+        except (TimeoutError, McpError):
+            return False
+        return True
 
     async def _hold(self, opened: asyncio.Future[None], closing: asyncio.Event) -> None:
         """Connect, and keep the connection until it ends or is closed."""
@@ -156,7 +182,7 @@ class ServerConnection:
         # A server that ends at a request that it does not know is asked in the old way the next time.
         mode: sdk.Mode = "legacy" if self._failures % 2 else "auto"
         if workspace is None:
-            token = self._access_token if self.settings.uses_oauth else None
+            token = self.access_token if self.settings.uses_oauth else None
             return await stack.enter_async_context(
                 sdk.connect_over_http(self.settings, token, mode)
             )
@@ -177,13 +203,18 @@ class ServerConnection:
             )
         )
 
-    async def _access_token(self, refused: str) -> str:
-        return await self._servers.access_token(self.settings.id, refused)
+    async def access_token(self, refused: str) -> str:
+        """The token for this server; another one if it has ``refused`` that one. Raises as ``McpServers`` says."""
+        token = await self._servers.access_token(self.settings, refused)
+        # Results and errors may repeat it. A token that is newer than the turn is in no other mask.
+        # guard: mcp-results-repeat-no-token
+        self._tokens.add(token)
+        return token
 
     async def _take_offer(self, session: SdkSession) -> None:
         """Ask what the server offers, and report it: the answer says which tools people have accepted."""
         offer = await session.list_offer()
-        await self._report(ServerState.AVAILABLE, session.left_out, offer)
+        await self._report(ServerState.AVAILABLE, offer.left_out, offer)
         self.offered = {tool.name: tool.hash for tool in offer.tools}
         self.resources, self.prompts = offer.resources, offer.prompts
 
@@ -243,11 +274,11 @@ class ServerConnection:
 
     def mask(self, text: str) -> str:
         """The text without any value of the server's settings: an error may quote them."""
-        return text_without_secrets(text, self._values)
+        return text_without_secrets(text, self._values | self._tokens)
 
     def mask_result(self, text: str) -> str:
         """The text without the values that are secrets by their names; others belong to results."""
-        return text_without_secrets(text, self._secrets)
+        return text_without_secrets(text, self._secrets | self._tokens)
 
     @cached_property
     def _values(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 
 import httpx2
 
@@ -33,6 +34,7 @@ class GuardedTransport(ModelTransport):
         self._access_token = access_token
         self._token = ""
         self._streams = 0
+        self._unasked = _Count()
         self.problem = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -55,7 +57,9 @@ class GuardedTransport(ModelTransport):
             if self._token == used:
                 self._token = await self._access_token(used)
             response, _ = await self._send_with_token(request)
-        return await self._checked(response)
+        # guard: mcp-unasked-messages-end
+        read = self._unasked if is_stream else _Count()
+        return await self._checked(response, read)
 
     async def _send_with_token(self, request: httpx2.Request) -> tuple[httpx2.Response, str]:
         """The response, and the token that was sent; empty if the server needs none."""
@@ -65,7 +69,7 @@ class GuardedTransport(ModelTransport):
             request.headers["Authorization"] = f"Bearer {token}"
         return await self._send(request), token
 
-    async def _checked(self, response: httpx2.Response) -> httpx2.Response:
+    async def _checked(self, response: httpx2.Response, read: _Count) -> httpx2.Response:
         # guard: mcp-redirects-are-refused
         if response.is_redirect:
             await response.aclose()
@@ -79,12 +83,20 @@ class GuardedTransport(ModelTransport):
         limit = MAX_STREAM_BYTES if is_stream else MAX_MESSAGE_BYTES
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         lines = MAX_STREAM_LINES if is_stream else limit
-        response.stream = _BoundedStream(response.stream, limit, lines, self._refused)
+        response.stream = _BoundedStream(response.stream, read, limit, lines, self._refused)
         return response
 
     def _refused(self, problem: str) -> AnswerRefused:
         self.problem = problem
         return AnswerRefused(problem)
+
+
+@dataclass(slots=True)
+class _Count:
+    """How much was read: of one answer, or of all that the server has sent unasked on one connection."""
+
+    size: int = 0
+    lines: int = 0
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
@@ -93,22 +105,23 @@ class _BoundedStream(httpx2.AsyncByteStream):
     def __init__(
         self,
         stream: httpx2.AsyncByteStream,
+        read: _Count,
         limit: int,
         lines: int,
         refused: Callable[[str], AnswerRefused],
     ) -> None:
-        self._stream, self._limit, self._lines, self._refused = stream, limit, lines, refused
+        self._stream, self._read = stream, read
+        self._limit, self._lines, self._refused = limit, lines, refused
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = lines = 0
         async for data in self._stream:
-            read += len(data)
+            self._read.size += len(data)
             # guard: mcp-answers-are-bounded
-            if read > self._limit:
+            if self._read.size > self._limit:
                 raise self._refused(f"its answer is longer than {self._limit >> 20} MiB")
-            lines += data.count(b"\n")
+            self._read.lines += data.count(b"\n")
             # guard: mcp-event-streams-end
-            if lines > self._lines:
+            if self._read.lines > self._lines:
                 raise self._refused("it writes without end")
             yield data
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from paca.engine.mcp.connection import ServerConnection, load_sdk
 from paca.engine.mcp.errors import McpError, ServerUnavailable
@@ -24,15 +25,28 @@ async def offer_of(
     from paca.engine.mcp import sdk
 
     seconds = min(seconds, settings.start_seconds)
-    mask = ServerConnection(settings, NoMcpServers(), _no_workspace).mask
+    servers = NoMcpServers() if access_token is None else _OneToken(access_token)
+    known = ServerConnection(settings, servers, _no_workspace)
     try:
         async with asyncio.timeout(seconds):
-            async with sdk.connect_over_http(settings, access_token) as session:
-                return await session.list_offer()
+            token = known.access_token if access_token else None
+            async with sdk.connect_over_http(settings, token) as session:
+                offer = await session.list_offer()
+                return replace(offer, left_out=known.mask(offer.left_out))
     except TimeoutError:
         raise ServerUnavailable(f"it did not answer within {seconds:g} s") from None
     except McpError as error:
-        raise ServerUnavailable(mask(error.detail)) from None
+        raise ServerUnavailable(known.mask(error.detail)) from None
+
+
+class _OneToken(NoMcpServers):
+    """Has the access token of one server."""
+
+    def __init__(self, get: AccessToken) -> None:
+        self._get = get
+
+    async def access_token(self, server: McpServerSettings, refused: str = "") -> str:
+        return await self._get(refused)
 
 
 async def _no_workspace() -> SandboxWorkspace:

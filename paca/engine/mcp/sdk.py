@@ -53,6 +53,9 @@ MAX_SILENCE_SECONDS = 3_600.0
 CLIENT = mcp_types.Implementation(name="paca", version="1")
 MAX_PAGES = 20
 MAX_LISTED = 200
+MAX_URI_CHARACTERS, MAX_PROMPT_ARGUMENTS = 2_000, 50
+# How long a server may take to say which resources or prompts it has: its tools do not wait for that.
+LIST_SECONDS = 5.0
 MAX_ERROR_CHARACTERS = 500
 # The SDK logs what servers send, which may hold anything. What goes wrong is told by our own errors.
 for _name in ("mcp.client", "mcp.shared", "client"):
@@ -75,7 +78,6 @@ class SdkSession:
     def __init__(self, session: ClientSession, state: _SessionState) -> None:
         self._session = session
         self._state = state
-        self.left_out = ""
 
     @property
     def has_ended(self) -> bool:
@@ -102,14 +104,33 @@ class SdkSession:
         return self._session.protocol_version or ""
 
     async def list_offer(self) -> ServerOffer:
-        """What the server offers. ``left_out`` then says which tools cannot be used."""
+        """What the server offers."""
         self._state.tools_changed = False
         has = self._session.server_capabilities or mcp_types.ServerCapabilities()
         checked = await self._list_tools() if has.tools is not None else CheckedTools(())
-        self.left_out = checked.left_out
-        resources = has.resources is not None and bool(await self.list_resources())
-        prompts = has.prompts is not None and bool(await self.list_prompts())
-        return ServerOffer(checked.tools, resources=resources, prompts=prompts)
+        problems = [checked.left_out]
+        resources = has.resources is not None and await self._has_any(
+            "resources", self.list_resources, problems
+        )
+        prompts = has.prompts is not None and await self._has_any(
+            "prompts", self.list_prompts, problems
+        )
+        left_out = " ".join(filter(None, problems))
+        return ServerOffer(checked.tools, resources=resources, prompts=prompts, left_out=left_out)
+
+    async def _has_any(
+        self, noun: str, list_all: Callable[[], Awaitable[list[Any]]], problems: list[str]
+    ) -> bool:
+        """Whether the server lists any. Many name lists that they do not have; their tools are there in any case."""
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                return bool(await list_all())
+        except ServerRefused as error:
+            why = error.detail.rstrip(".")
+        except TimeoutError:
+            why = f"it did not answer within {LIST_SECONDS:g} s"
+        problems.append(f"Its {noun} cannot be listed: {why}.")
+        return False
 
     async def _list_tools(self) -> CheckedTools:
         found: list[dict[str, Any]] = []
@@ -160,11 +181,12 @@ class SdkSession:
         return read_result(blocks, answer.structured_content), answer.is_error
 
     async def list_resources(self) -> list[tuple[str, str, str]]:
-        """The uri, name and description of each resource."""
+        """The uri, name and description of each resource whose uri is short and can be seen."""
         page = await self._ask(self._session.list_resources())
         return [
             (each.uri, clean(each.name), clean(each.description or ""))
             for each in page.resources[:MAX_LISTED]
+            if len(each.uri) <= MAX_URI_CHARACTERS and each.uri == clean(each.uri)
         ]
 
     async def read_resource(self, uri: str) -> ReadResult:
@@ -179,7 +201,7 @@ class SdkSession:
             (
                 clean(each.name),
                 clean(each.description or ""),
-                [clean(argument.name) for argument in each.arguments or ()],
+                [clean(one.name) for one in (each.arguments or ())[:MAX_PROMPT_ARGUMENTS]],
             )
             for each in page.prompts[:MAX_LISTED]
         ]

@@ -79,11 +79,15 @@ class PinnedTool:
 
 @dataclass(frozen=True, slots=True)
 class ServerOffer:
-    """What a server offered when it was connected. ``resources`` and ``prompts``: whether it has any."""
+    """What a server offered when it was connected. ``resources`` and ``prompts``: whether it has any.
+
+    ``left_out`` says in sentences what of it cannot be used; empty if there is nothing.
+    """
 
     tools: Sequence[OfferedTool] = ()
     resources: bool = False
     prompts: bool = False
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +125,10 @@ class McpServers(Protocol):
         """The servers that are switched on, sorted by name. Read at the start of each turn."""
         ...
 
-    async def access_token(self, server_id: str, refused: str = "") -> str:
+    async def access_token(self, server: McpServerSettings, refused: str = "") -> str:
         """The access token for a server with OAuth; a new one if the server has ``refused`` this one.
 
-        Raises ``SignInNeeded`` if a person has to sign in first.
+        Raises ``SignInNeeded`` if a person has to sign in first, or the server has another address now.
         """
         ...
 
@@ -151,7 +155,7 @@ class NoMcpServers:
         """None."""
         return ()
 
-    async def access_token(self, server_id: str, refused: str = "") -> str:
+    async def access_token(self, server: McpServerSettings, refused: str = "") -> str:
         """Raise ``SignInNeeded``."""
         raise SignInNeeded
 

@@ -19,7 +19,7 @@ from paca.engine.mcp.errors import (
     ServerUnavailable,
     SessionExpired,
 )
-from paca.engine.mcp.results import ReadResult
+from paca.engine.mcp.results import ReadResult, read_result
 from paca.engine.mcp.settings import PinnedTool, SignInNeeded
 from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolImage, ToolOutput
 from paca.engine.tools.formatting import to_one_line
@@ -134,6 +134,7 @@ async def answer(request: Request, ask: Callable[[SdkSession], Any]) -> ToolOutp
             request, f"did not run: {_server(connection)} is unavailable: {error.detail}."
         )
     except CallTimedOut as error:
+        connection.doubt()
         return _failed(request, f"did not end: {error.detail}.", "timed_out", unknown=True)
     except ConnectionLost as error:
         why = await connection.drop(error.detail)
@@ -240,7 +241,8 @@ class ListMcpResources(_OnServers):
                     lines.append(
                         f"prompt {name}({', '.join(names)}) {to_one_line(description)}".rstrip()
                     )
-            return ReadResult("\n".join(lines) or "(none)"), False
+            text = "\n".join(lines) or "(none)"
+            return read_result([{"type": "text", "text": text}]), False
 
         return await answer(Request(connection, self.name, has_effect=False), ask)
 
@@ -292,3 +294,7 @@ class ReadMcpPrompt(_OnServers):
             return await session.read_prompt(arguments.prompt, dict(arguments.arguments)), False
 
         return await answer(Request(connection, self.name, has_effect=True), ask)
+
+
+# What an agent with MCP servers has besides their tools.
+SHARED_NAMES = frozenset(each.name for each in (ListMcpResources, ReadMcpResource, ReadMcpPrompt))

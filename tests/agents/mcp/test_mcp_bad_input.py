@@ -83,6 +83,8 @@ IMPORTS: list[tuple[Any, str, str]] = [
     ({"mcpServers": {"a": {}}}, "mcpServers.a", "either a command or a url"),
     ({"mcpServers": {"a": {**ONE, "url": "https://a.example"}}}, "mcpServers.a", "either"),
     ({"mcpServers": {"a": {"command": ["git-mcp"]}}}, "mcpServers.a.command", "no text"),
+    # Each ${ was read to the end of the text: a body of the longest size took an hour.
+    ({"mcpServers": {"a": {"command": "${" * 500_000}}}, "mcpServers.a.command", "1000"),
     ({"mcpServers": {"a": {"comand": "x", **ONE}}}, "mcpServers.a.comand", "does not know this"),
     ({"mcpServers": {"a": {**ONE, "autoApprove": ["b"]}}}, "mcpServers.a.autoApprove", "know"),
     ({"mcpServers": {"a": {**ONE, "args": "-y b"}}}, "mcpServers.a.args", "list of texts"),

@@ -21,6 +21,8 @@ from paca.accounts.models import AuditEntry, User
 from paca.agents import mcp_sign_in, mcp_tokens
 from paca.agents.models import McpGrant, McpServer, McpSignIn
 from paca.agents.services import mcp_grants, mcp_servers
+from paca.engine.mcp.oauth.discovery import _challenge
+from paca.engine.mcp.oauth.requests import Answer
 from paca.engine.mcp.settings import SignInNeeded
 from paca.projects.services import members, projects
 from tests.agents.mcp.test_mcp_servers import LINEAR, path
@@ -92,10 +94,17 @@ def sign_in(api: Api, world: World, server: McpServer) -> McpGrant:
     return McpGrant.objects.get(server=server)
 
 
-def token(server: McpServer, refused: str = "") -> str:
-    return async_to_sync(mcp_tokens.get)(
-        server.agent_id, server.pk, refused=refused, run=sync_to_async
+async def token_of(server: McpServer, refused: str = "") -> str:
+    return await mcp_tokens.get(
+        server.agent_id, server.pk, url=server.url, refused=refused, run=sync_to_async
     )
+
+
+token = async_to_sync(token_of)
+
+
+def access(server: McpServer) -> str | mcp_grants.Renewal | None:
+    return mcp_grants.access_token(server.agent_id, server.pk, url=server.url)
 
 
 def test_person_signs_in_and_the_tools_are_listed_with_the_token(
@@ -121,6 +130,27 @@ def test_person_signs_in_and_the_tools_are_listed_with_the_token(
     assert (entry.actor_name, entry.facts["issuer"]) == (world.user.actor.name, oauth.origin)
     assert api.delete(path(world, server.pk, "sign-in")).status_code == 204
     assert not McpGrant.objects.exists()
+
+
+def test_test_says_which_tools_cannot_be_used(
+    world: World, api: Api, server: McpServer, oauth: OAuthServer
+) -> None:
+    sign_in(api, world, server)
+    oauth.description = "x" * 5_000
+    tested = api.post(path(world, server.pk, "test")).json()
+    said = "Tools left out: issues: its description is longer than 4,000 characters."
+    assert tested["detail"] == f"Works: it offers 0 tools. {said}"
+    assert tested["server"]["health"]["error"] == said
+
+
+def test_test_that_finds_no_place_says_nothing_of_the_server(
+    world: World, api: Api, server: McpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_sign_in, "QUEUE_TIMEOUT_SECONDS", 0)
+    with mcp_sign_in.slot(), mcp_sign_in.slot():
+        answer = api.post(path(world, server.pk, "test"))
+    assert (answer.status_code, answer.json()["code"]) == (409, "mcp_busy")
+    assert api.get(path(world, server.pk)).json()["health"]["state"] == "unknown"
 
 
 def refused(api: Api, address: str) -> bool:
@@ -226,6 +256,40 @@ def test_server_that_moves_loses_its_tokens_and_begun_sign_ins(
     assert refused(api, back)
 
 
+def test_run_that_knows_a_former_address_gets_no_token_for_the_present_one(
+    world: World, api: Api, server: McpServer, oauth: OAuthServer
+) -> None:
+    """A server may answer 401 to a run that still knows it, when its people have moved on to another."""
+    former = "https://evil.example/mcp"
+    mcp_servers.change(server, by=world.owner, url=former)
+    mcp_servers.change(server, by=world.owner, url=oauth.url)
+    sign_in(api, world, server)
+    assert token(server)
+    with pytest.raises(SignInNeeded, match="another address now"):
+        mcp_grants.access_token(server.agent_id, server.pk, url=former, refused="an-old-token")
+
+
+def test_secret_of_a_client_goes_to_no_other_service_than_the_one_that_people_know(
+    world: World, api: Api, server: McpServer, oauth: OAuthServer
+) -> None:
+    mcp_servers.change(
+        server, by=world.owner, oauth_client_id="by-hand", oauth_client_secret="s3cret-by-hand"
+    )
+    sign_in(api, world, server)
+    McpGrant.objects.update(issuer="https://honest.example", lost_reason="It has ended.")
+    answer = api.post(path(world, server.pk, "sign-in"))
+    assert (answer.status_code, answer.json()["code"]) == (409, "mcp_sign_in_failed")
+    assert f"{oauth.origin} in place of https://honest.example" in answer.json()["detail"]
+    api.delete(path(world, server.pk, "sign-in"))
+    assert sign_in(api, world, server).issuer == oauth.origin
+
+
+def test_refusal_of_a_server_is_read_in_time_however_long_it_is() -> None:
+    """A pattern that went back for each of its letters took minutes, in which the web process did nothing else."""
+    refusal = Answer(401, {"www-authenticate": "x" * 100_000 + ' scope="read", a=b'}, {})
+    assert _challenge(refusal) == {"scope": "read", "a": "b"}
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
@@ -328,8 +392,7 @@ def test_of_callers_at_the_same_time_one_refreshes_and_all_get_its_token(
     end_token(sign_in(api, world, server))
 
     async def all_at_once() -> list[str]:
-        asked = [mcp_tokens.get(server.agent_id, server.pk, run=sync_to_async) for _ in range(5)]
-        return await asyncio.gather(*asked)
+        return await asyncio.gather(*(token_of(server) for _ in range(5)))
 
     found = async_to_sync(all_at_once)()
     assert (len(set(found)), refreshes(oauth)) == (1, 1)
@@ -343,7 +406,7 @@ def test_refresh_goes_on_when_its_caller_is_stopped(
 
     async def stop_in_between() -> str:
         before = len(oauth.asked)
-        caller = asyncio.create_task(mcp_tokens.get(server.agent_id, server.pk, run=sync_to_async))
+        caller = asyncio.create_task(token_of(server))
         while len(oauth.asked) == before:  # noqa: ASYNC110 - it is asked in another thread
             await asyncio.sleep(0.01)
         caller.cancel()
@@ -351,7 +414,7 @@ def test_refresh_goes_on_when_its_caller_is_stopped(
         assert caller.cancelled()
         assert oauth.gate is not None
         oauth.gate.set()
-        return await mcp_tokens.get(server.agent_id, server.pk, run=sync_to_async)
+        return await token_of(server)
 
     found = async_to_sync(stop_in_between)()
     assert (token(server), refreshes(oauth)) == (found, 1)
@@ -361,9 +424,9 @@ def test_refresh_of_a_dead_process_is_tried_again_when_its_lease_ends(
     world: World, api: Api, server: McpServer, oauth: OAuthServer
 ) -> None:
     end_token(sign_in(api, world, server))
-    dead = mcp_grants.access_token(server.agent_id, server.pk)
+    dead = access(server)
     assert isinstance(dead, mcp_grants.Renewal)
-    assert mcp_grants.access_token(server.agent_id, server.pk) is None
+    assert access(server) is None
     McpGrant.objects.update(renewal_until=timezone.now())
     alive = token(server)
     # It was not dead but slow: what it got meanwhile is not stored.
@@ -375,7 +438,7 @@ def test_refresh_token_that_was_used_by_a_dead_process_asks_for_a_new_sign_in(
     world: World, api: Api, server: McpServer, oauth: OAuthServer
 ) -> None:
     end_token(sign_in(api, world, server))
-    dead = mcp_grants.access_token(server.agent_id, server.pk)
+    dead = access(server)
     assert isinstance(dead, mcp_grants.Renewal)
     oauth.answer("POST", "/token", {}, urlencode({"grant_type": "refresh_token", "refresh_token": dead.refresh_token}))  # fmt: skip
     McpGrant.objects.update(renewal_until=timezone.now())  # it died before it stored the answer

@@ -127,6 +127,19 @@ async def test_error_of_a_proxied_call_names_the_proxy_without_its_password(open
     assert "secret-word" not in caught.value.detail
 
 
+@pytest.mark.parametrize("host", ["metadata.google.internal", "printer.local.", "intranet"])
+async def test_internal_name_that_is_not_known_here_is_asked_of_no_proxy(opened, monkeypatch, host):
+    monkeypatch.setenv("https_proxy", PROXY)
+
+    async def unresolved(host, port):
+        raise socket.gaierror
+
+    monkeypatch.setattr(transport, "resolve", unresolved)
+    with pytest.raises(Unreachable) as caught:
+        await chunks_of(opened(f"https://{host}/v1"), request_with("Hi"))
+    assert "proxy" not in caught.value.detail
+
+
 async def test_pool_keeps_the_proxies_that_the_environment_named_when_it_was_made(
     opened, monkeypatch
 ):

@@ -9,7 +9,7 @@ from paca.engine.mcp import addresses
 from paca.engine.mcp.addresses import AllowedAddresses
 
 METADATA = ("169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fe80::1")
-METADATA += ("fd00:ec2::254", "100.100.100.200")
+METADATA += ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
 PRIVATE = (
     "127.0.0.1",
     "::1",

@@ -66,6 +66,8 @@ class RawServer:
             return REFUSALS[self.fault]
         if self.fault == "sign in" and headers.get("authorization") != "bearer token-2":
             return response(401, b"")
+        if method == "tools/call" and self.fault == "repeats":
+            return response(200, told(asked, headers["authorization"]))
         if method == "tools/call" and (self.fault != "expired" or self.calls == 1):
             fault, self.fault = self.fault, "" if self.fault == "expired" else self.fault
             return CALL_FAULTS.get(fault, lambda body: response(200, body))(body_of(asked))
@@ -81,6 +83,10 @@ def body_of(asked: dict) -> bytes:
     if method not in ANSWERS:
         return message(asked, error={"code": -32601, "message": "no such method"})
     return message(asked, result=ANSWERS[method])
+
+
+def told(asked: dict, text: str) -> bytes:
+    return message(asked, result={"content": [{"type": "text", "text": text}]})
 
 
 def message(asked: dict, **answer: object) -> bytes:
@@ -202,8 +208,19 @@ async def test_a_refused_token_is_renewed_once(run, raw):
     assert run.servers.tokens == ["", "token-1"]
 
 
+async def test_a_token_that_its_server_repeats_is_in_no_result(run, raw):
+    async def token(server: McpServerSettings, refused: str = "") -> str:
+        return "a-token-of-this-turn"
+
+    run.servers.access_token = token  # type: ignore[method-assign]
+    run.servers.add(settings(raw.url, uses_oauth=True))
+    await run.begin_turn()
+    raw.fault = "repeats"
+    assert (await run.call("mcp__web__find")).output == "bearer ***"
+
+
 async def test_a_server_that_needs_a_sign_in_says_so(run, raw):
-    async def no_token(server_id: str, refused: str = "") -> str:
+    async def no_token(server: McpServerSettings, refused: str = "") -> str:
         raise SignInNeeded
 
     run.servers.access_token = no_token  # type: ignore[method-assign]
@@ -269,6 +286,24 @@ async def test_a_stream_of_ever_more_events_is_ended(monkeypatch, anyio_backend)
     response = await transport.handle_async_request(request)
     with pytest.raises(http_transport.AnswerRefused, match="writes without end"):
         await httpx2.Response(200, stream=response.stream, request=request).aread()
+
+
+async def test_what_a_server_sends_unasked_counts_over_all_its_streams(monkeypatch, anyio_backend):
+    monkeypatch.setattr(http_transport, "MAX_STREAM_LINES", 10)
+    headers = {"Content-Type": "text/event-stream"}
+    transport = guarded(
+        monkeypatch, lambda request: httpx2.Response(200, headers=headers, content=b":\n" * 6)
+    )
+
+    async def read(method: str) -> bytes:
+        request = httpx2.Request(method, "https://mcp.example/")
+        stream = (await transport.handle_async_request(request)).stream
+        return await httpx2.Response(200, stream=stream, request=request).aread()
+
+    for method in ("POST", "GET", "POST"):
+        assert len(await read(method)) == 12
+    with pytest.raises(http_transport.AnswerRefused, match="writes without end"):
+        await read("GET")
 
 
 async def test_a_token_that_another_request_has_renewed_is_not_renewed_again(

@@ -104,20 +104,20 @@ async def test_a_server_that_asks_and_asks_is_ended(run, monkeypatch):
     assert "it writes without end" in (await run.call("mcp__bad__beg")).output
 
 
-async def test_a_call_that_takes_too_long_ends_and_the_next_one_works(run):
-    """T-13."""
+async def test_a_call_that_takes_too_long_ends_and_the_next_one_works(run, monkeypatch):
+    """T-13. The server has one thread, which sleeps: it is begun again."""
+    monkeypatch.setattr(connection, "SIGN_OF_LIFE_SECONDS", 0.1)
     run.servers.add_stdio("slow", call_seconds=0.2)
     await run.begin_turn()
     late = await run.call("mcp__slow__sleep", seconds=600)
     assert late.cause == "timed_out"
     assert "no answer within 0.2 s" in late.output
-    run.pipes.pipes[0].process.kill()  # it has one thread, which sleeps
-    await run.pipes.pipes[0].process.wait()
-    connection_of = run.group._connections["slow"]
-    while connection_of.is_open:  # noqa: ASYNC110 - the state of the connection
-        await asyncio.sleep(0.01)
-    run.group._connections["slow"].settings = replace(connection_of.settings, call_seconds=30)
+    slow = run.group._connections["slow"]
+    slow.settings = replace(slow.settings, call_seconds=30)
     assert (await run.call("mcp__slow__echo", text="on")).output == "echo: on"
+    assert len(run.pipes.pipes) == 2
+    assert (await run.call("mcp__slow__echo", text="more")).output == "echo: more"
+    assert len(run.pipes.pipes) == 2
 
 
 async def test_a_server_that_was_killed_between_two_calls_is_started_again(run):
@@ -258,6 +258,34 @@ async def test_resources_and_prompts_are_read_by_three_tools(run):
     prompt = {"server": "good", "prompt": "greet", "arguments": {"who": "Ada"}}
     assert (await run.call("read_mcp_prompt", **prompt)).output == "user:\nGreet Ada."
     assert "The servers are: good." in (await run.call("list_mcp_resources", server="x")).output
+
+
+@pytest.mark.parametrize(
+    ("fault", "seconds", "why"),
+    [("no-lists", 60, "no such method"), ("silent-lists", 0.05, "it did not answer within 0.05 s")],
+)
+async def test_a_server_that_cannot_list_resources_or_prompts_keeps_its_tools(
+    run, monkeypatch, fault, seconds, why
+):
+    from paca.engine.mcp import sdk
+
+    monkeypatch.setattr(sdk, "LIST_SECONDS", seconds)
+    run.servers.add_stdio("good", fault)
+    assert not await run.begin_turn()
+    assert (await run.call("mcp__good__echo", text="on")).output == "echo: on"
+    assert "list_mcp_resources" not in run.names()
+    said = f"Its resources cannot be listed: {why}. Its prompts cannot be listed: {why}."
+    assert run.servers.reports[-1] == ("good", "available", said)
+
+
+async def test_a_list_of_resources_is_bounded_and_hides_nothing(run):
+    run.servers.add_stdio("good", "odd-lists")
+    await run.begin_turn()
+    listed = await run.call("list_mcp_resources", server="good")
+    assert listed.truncated
+    assert len(listed.output) < 32 << 10
+    assert listed.output.startswith("resource note://one one\nresource x://0/y")
+    assert " odd" not in listed.output
 
 
 async def test_secrets_of_the_settings_stay_out_of_errors_and_results(run):

@@ -33,7 +33,8 @@ HELLO = {
         "clientInfo": {"name": "paca", "version": "1"},
     },
 }
-PARAMETER = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
+# From the beginning of a word only: else a long one would be read again from each of its letters.
+PARAMETER = re.compile(r'\b(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def check_address(url: str, *, private_allowed: bool) -> None:
     if parts.scheme not in allowed:
         raise SignInFailed(f"{shown} is not an https address.")
     address = address_check.literal(host)
-    private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+    private = address_check.is_internal_name(host)
     # guard: oauth-private-hosts
     if not private_allowed and (private or (address and address_check.is_private(address))):
         raise SignInFailed(IS_PRIVATE.format(host=host))
