@@ -8,6 +8,7 @@ from paca.agents.skill_tools import SkillLibrary, skill_tools
 from paca.engine.approvals.delegate import DELEGATE, Delegate
 from paca.engine.approvals.person_tools import ASK_TOOL, PLAN_TOOL, STEP_TOOL, people_tools
 from paca.engine.helpers.requests import DEFAULT_HELPERS
+from paca.engine.mcp.tools import SHARED_NAMES
 from paca.engine.teams import tools as team_tools
 from paca.engine.teams.tools import TeamAccess
 from paca.engine.tools import installed, repositories
@@ -119,7 +120,10 @@ class _Installed:
     def get(self) -> InstalledTools:
         with self._lock:
             if self._loaded is None:
-                self._loaded = installed.load(taken={tool.name for tool in _own_tools()})
+                # An agent gets those of MCP servers only when it has some: two of one name would end its turns.
+                # guard: custom-tools-leave-the-names-of-mcp
+                taken = {tool.name for tool in _own_tools()} | SHARED_NAMES
+                self._loaded = installed.load(taken=taken)
             return self._loaded
 
     def forget(self) -> None:

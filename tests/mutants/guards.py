@@ -1307,6 +1307,13 @@ MUTANTS = (
     ),
     Mutant("engine-private-addresses", value("True"), ("tests/engine/llm/test_addresses.py",)),
     Mutant(
+        "engine-internal-names-are-not-proxied",
+        value("False"),
+        (
+            "tests/engine/llm/test_addresses.py::test_internal_name_that_is_not_known_here_is_asked_of_no_proxy",
+        ),
+    ),
+    Mutant(
         "engine-loopback-is-not-proxied",
         last_operand_dropped,
         ("tests/engine/llm/test_addresses.py",),
@@ -1485,6 +1492,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "custom-tools-leave-the-names-of-mcp",
+        value("{tool.name for tool in _own_tools()}"),
+        (
+            "tests/engine/tools/test_installed_tools.py::test_package_has_no_name_of_a_tool_that_comes_with_mcp_servers",
+        ),
+    ),
+    Mutant(
         "custom-tools-replace-no-other",
         never,
         (
@@ -1563,6 +1577,35 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "mcp-arguments-hide-nothing",
+        never,
+        (
+            "tests/engine/mcp/test_offers.py::test_a_bad_description_leaves_its_tool_out_and_says_why",
+        ),
+    ),
+    Mutant(
+        "mcp-schemas-hide-nothing",
+        value("len(value) <= MAX_FIELD_TEXT_CHARACTERS"),
+        (
+            "tests/engine/mcp/test_offers.py::test_values_of_a_schema_hide_nothing_and_can_be_stored",
+        ),
+    ),
+    Mutant(
+        "mcp-diff-shows-each-line",
+        value('[each for each in diff.split("\\n") if not each.startswith(("--- ", "+++ "))]'),
+        (f"{MCP_TOOLS}::test_changed_line_is_shown_on_the_page_whatever_it_begins_with",),
+    ),
+    Mutant(
+        "mcp-long-texts-are-not-compared",
+        never,
+        (f"{MCP_TOOLS}::test_long_texts_are_shown_one_after_the_other_and_not_compared",),
+    ),
+    Mutant(
+        "mcp-results-repeat-no-token",
+        removed,
+        ("tests/engine/mcp/test_http.py::test_a_token_that_its_server_repeats_is_in_no_result",),
+    ),
+    Mutant(
         "mcp-schemas-are-bounded",
         never,
         (
@@ -1598,6 +1641,20 @@ MUTANTS = (
         never,
         (
             "tests/engine/mcp/test_offers.py::test_of_a_list_without_end_only_the_beginning_is_looked_at",
+        ),
+    ),
+    Mutant(
+        "mcp-server-that-hangs-is-begun-again",
+        never,
+        (
+            "tests/engine/mcp/test_servers.py::test_a_call_that_takes_too_long_ends_and_the_next_one_works",
+        ),
+    ),
+    Mutant(
+        "mcp-unasked-messages-end",
+        value("_Count()"),
+        (
+            "tests/engine/mcp/test_http.py::test_what_a_server_sends_unasked_counts_over_all_its_streams",
         ),
     ),
     Mutant(
@@ -1816,6 +1873,18 @@ MUTANTS = (
         "oauth-tokens-of-the-present-address",
         never,
         (f"{SIGN_INS}::test_tokens_are_stored_for_no_other_address_than_they_were_asked_for",),
+    ),
+    Mutant(
+        "oauth-tokens-go-to-no-former-address",
+        never,
+        (f"{SIGN_INS}::test_run_that_knows_a_former_address_gets_no_token_for_the_present_one",),
+    ),
+    Mutant(
+        "oauth-client-secret-stays-with-its-service",
+        never,
+        (
+            f"{SIGN_INS}::test_secret_of_a_client_goes_to_no_other_service_than_the_one_that_people_know",
+        ),
     ),
     Mutant(
         "oauth-one-refresh-at-a-time",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, distributions
 
@@ -47,7 +47,8 @@ def load(*, taken: Collection[str]) -> InstalledTools:
 
     Nothing that a package does stops the process: its problem is logged and part of the answer.
     """
-    found = [_load(package, entry) for package, entry in _entry_points()]
+    entries, unreadable = _entry_points()
+    found = [*unreadable, *(_load(package, entry) for package, entry in entries)]
     names = Counter(each.tool.name for each in found if each.tool)
     tools: list[CustomTool] = []
     problems: list[ToolProblem] = []
@@ -61,21 +62,35 @@ def load(*, taken: Collection[str]) -> InstalledTools:
     return InstalledTools(tuple(sorted(tools, key=lambda tool: tool.name)), tuple(problems))
 
 
-def _entry_points() -> Iterator[tuple[str, EntryPoint]]:
-    """Each entry point with the name and version of its package, in a fixed order."""
+def _entry_points() -> tuple[list[tuple[str, EntryPoint]], list[_Found]]:
+    """Each entry point with the name and version of its package, in a fixed order; and the packages that cannot be read."""
     seen: set[str] = set()
     entries: list[tuple[str, EntryPoint]] = []
+    unreadable: list[_Found] = []
     for package in distributions():
-        name = (package.metadata["Name"] or "").lower().replace("_", "-")
-        # The first on the path is the one that Python imports. A folder that only looks like a package,
-        # such as a source tree, was not installed by anybody.
-        # guard: custom-tools-are-installed
-        if name in seen or not _was_installed(package):
-            continue
-        seen.add(name)
-        chosen = package.entry_points.select(group=GROUP)
-        entries += [(f"{name} {package.version}", entry) for entry in chosen]
-    return iter(sorted(entries, key=lambda each: (each[0], each[1].name)))
+        try:
+            entries += _entry_points_of(package, seen)
+        except Exception as error:  # noqa: BLE001 - files of any package; one must not take the tools of the others
+            problem = f"What it has installed cannot be read: {_describe(error)}."
+            unreadable.append(_Found(_place_of(package), "", problem=problem))
+    return sorted(entries, key=lambda each: (each[0], each[1].name)), unreadable
+
+
+def _entry_points_of(package: Distribution, seen: set[str]) -> list[tuple[str, EntryPoint]]:
+    name = (package.metadata["Name"] or "").lower().replace("_", "-")
+    # The first on the path is the one that Python imports. A folder that only looks like a package,
+    # such as a source tree, was not installed by anybody.
+    # guard: custom-tools-are-installed
+    if name in seen or not _was_installed(package):
+        return []
+    seen.add(name)
+    chosen = package.entry_points.select(group=GROUP)
+    return [(f"{name} {package.version}", entry) for entry in chosen]
+
+
+def _place_of(package: Distribution) -> str:
+    """The name of the folder in which an installer has described the package."""
+    return str(getattr(getattr(package, "_path", None), "name", "a package"))
 
 
 def _was_installed(package: Distribution) -> bool:

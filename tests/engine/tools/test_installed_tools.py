@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from paca.agents import toolbox
 from paca.engine.tools import installed
 
 TOOL = """
@@ -87,6 +88,31 @@ def test_broken_package_is_reported_and_the_others_work(packages, caplog, code, 
     (record,) = [each for each in caplog.records if each.message == "custom tool left out"]
     assert (record.package, record.problem) == ("bad 1.0", problem)
     assert "hunter2" not in str([vars(each) for each in caplog.records])
+
+
+def test_package_whose_entry_points_cannot_be_read_is_reported_and_the_others_work(
+    packages, tmp_path
+):
+    packages("bad", made("bad"))
+    (tmp_path / "bad-1.0.dist-info" / "entry_points.txt").write_text("[paca.tools]\nno entry\n")
+    packages("sky", made("weather"))
+    found = load()
+    assert [each.name for each in found.tools] == ["weather"]
+    assert [(each.package, each.problem) for each in found.problems] == [
+        ("bad-1.0.dist-info", "What it has installed cannot be read: TypeError.")
+    ]
+
+
+@pytest.mark.parametrize("name", ["list_mcp_resources", "read_mcp_resource", "read_mcp_prompt"])
+def test_package_has_no_name_of_a_tool_that_comes_with_mcp_servers(packages, name):
+    packages("sky", made(name))
+    toolbox.forget_installed_tools()
+    try:
+        assert [each.name for each in toolbox.installed_tools().tools] == []
+        (problem,) = toolbox.installed_tools().problems
+    finally:
+        toolbox.forget_installed_tools()
+    assert problem.problem == f"Paca has a tool {name} of its own; rename this one."
 
 
 def test_of_two_packages_with_one_name_of_a_tool_neither_is_used(packages):
