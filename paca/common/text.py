@@ -24,6 +24,21 @@ def is_storable(text: str) -> bool:
     return "\0" not in text and is_encodable(text)
 
 
+def has_storable_texts(value: Any) -> bool:
+    """Whether a database can store each text and each name in this value of JSON."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            if not is_storable(each):
+                return False
+        elif isinstance(each, dict):
+            left += [*each, *each.values()]
+        elif isinstance(each, list | tuple):
+            left += each
+    return True
+
+
 def to_utf8(text: str) -> bytes:
     """The text as UTF-8, with ``?`` for each lone surrogate."""
     return text.encode("utf-8", "replace")

@@ -12,6 +12,7 @@ from django.db.models.sql import Query
 from django.db.models.sql.constants import SINGLE
 
 from paca.common.errors import Invalid
+from paca.common.text import has_storable_texts
 
 
 def check_fields(row: models.Model, *, exclude: Collection[str]) -> None:
@@ -19,10 +20,8 @@ def check_fields(row: models.Model, *, exclude: Collection[str]) -> None:
 
     It asks the database nothing, if ``exclude`` names the foreign keys. The caller checks the constraints.
     """
-    try:
-        row.full_clean(exclude, validate_unique=False, validate_constraints=False)
-    except ValidationError as error:
-        raise Invalid(fields=error.message_dict) from None
+    if errors := _errors_of_fields(row, exclude):
+        raise Invalid(fields=errors)
 
 
 def check(row: models.Model, *, exclude: Collection[str] = ()) -> None:
@@ -33,11 +32,7 @@ def check(row: models.Model, *, exclude: Collection[str] = ()) -> None:
     The database enforces the same constraints; this check only gives better messages. A change by
     another transaction between the check and the save is refused by the database.
     """
-    errors: dict[str, list[str]] = {}
-    try:
-        row.full_clean(exclude, validate_unique=False, validate_constraints=False)
-    except ValidationError as error:
-        errors.update(error.message_dict)
+    errors = _errors_of_fields(row, exclude)
     try:
         row.validate_unique(exclude={*errors, *exclude})
     except ValidationError as error:
@@ -49,6 +44,20 @@ def check(row: models.Model, *, exclude: Collection[str] = ()) -> None:
             _check_constraint(row, constraint, errors, exclude)
     if errors:
         raise Invalid(fields=errors)
+
+
+def _errors_of_fields(row: models.Model, exclude: Collection[str]) -> dict[str, list[str]]:
+    # Django looks for such characters in forms only, and PostgreSQL refuses them.
+    errors = {
+        field.name: ["This has characters that no text can have."]
+        for field in row._meta.concrete_fields
+        if field.name not in exclude and not has_storable_texts(row.__dict__.get(field.attname))
+    }
+    try:
+        row.full_clean({*exclude, *errors}, validate_unique=False, validate_constraints=False)
+    except ValidationError as error:
+        errors.update(error.message_dict)
+    return errors
 
 
 def require_order(row: models.Model, first: str, last: str) -> None:

@@ -34,6 +34,15 @@ def test_storable_text_stays_as_it_is(sound: str):
     assert json.loads(text.to_storable_json(sound)) == sound
 
 
+def test_json_has_storable_texts_at_any_depth_or_not():
+    deep: object = "sound"
+    for _ in range(5000):
+        deep = [deep]
+    assert text.has_storable_texts({"a": [1, None, ("b", {"c": "a literal \\u0000"})], "d": deep})
+    for bad in ({"a": [{"b": "\0"}]}, {"\ud800": 1}, [["\0"]]):
+        assert not text.has_storable_texts(bad)
+
+
 def test_storable_json_replaces_characters_in_names_and_at_any_depth():
     value = {"a\0": [("\ud800", {"b": "\0"})], "c": 1, "d": None}
     expected = {f"a{NUL_SYMBOL}": [["?", {"b": NUL_SYMBOL}]], "c": 1, "d": None}

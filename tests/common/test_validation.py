@@ -46,3 +46,15 @@ def test_check_of_a_number_that_no_database_holds_still_names_the_others():
     with pytest.raises(Invalid) as refused:
         validation.check(agent)
     assert "limit_concurrent" in refused.value.fields
+
+
+@pytest.mark.parametrize("bad", ["a\0", "\ud800"])
+def test_text_that_postgresql_refuses_is_an_error_of_its_field_also_within_json(bad: str):
+    agent = make_world().agent
+    agent.description, agent.parameters, agent.tools = bad, {"a": [{bad: 1}]}, ["bash", bad]
+    with pytest.raises(Invalid) as refused:
+        validation.check(agent)
+    assert set(refused.value.fields) == {"description", "parameters", "tools"}
+    with pytest.raises(Invalid) as refused:
+        validation.check_fields(agent, exclude=("tools",))
+    assert set(refused.value.fields) == {"description", "parameters"}

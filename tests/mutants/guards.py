@@ -857,6 +857,11 @@ MUTANTS = (
         (f"{PLUGINS}::test_bad_content_is_refused",),
     ),
     Mutant(
+        "skill-of-a-plugin-has-the-types-of-a-skill",
+        never,
+        (f"{PLUGINS}::test_bad_content_is_refused",),
+    ),
+    Mutant(
         "server-of-a-plugin-is-its-plugins",
         never,
         (f"{PLUGINS}::test_server_of_a_plugin_is_changed_and_deleted_with_the_plugin_only",),

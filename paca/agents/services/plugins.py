@@ -9,19 +9,15 @@ from django.db import transaction
 
 from paca.accounts import audit
 from paca.agents import mcp_json, plugin_catalogue
-from paca.agents.models import Agent, AgentPlugin, McpServer, Plugin, Skill
-from paca.agents.plugin_reading import APPROVALS, VERIFICATIONS
-from paca.agents.services import mcp_servers
+from paca.agents.models import Agent, AgentPlugin, McpServer, Plugin
+from paca.agents.services import mcp_servers, plugin_checks
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid, NotFound
-from paca.common.text import is_storable
 from paca.projects.models import Project
 from paca.projects.signals import project_changed
 
 CONTENT = frozenset({"name", "description", "skills", "mcp_servers", "settings"})
-SKILL_FIELDS = frozenset({"name", "description", "content", "triggers", "always_on"})
-MAX_PLUGINS, MAX_SKILLS, MAX_HINT_CHARACTERS = 50, 20, 1000
-Errors = dict[str, list[str]]
+MAX_PLUGINS = 50
 
 
 class PluginNotEnabled(Conflict):
@@ -219,81 +215,9 @@ def _apply(plugin: Plugin, content: Mapping[str, Any]) -> None:
             raise TypeError(f"a plugin has no {name!r}")
         setattr(plugin, name, value)
     plugin.name = " ".join(plugin.name.split())
-    errors: Errors = {}
-    _check_skills(plugin.skills, errors)
-    _check_servers(plugin.mcp_servers, errors)
-    _check_settings(plugin.settings, errors)
-    if errors:
+    if errors := plugin_checks.find_errors(plugin):
         raise Invalid(fields=errors)
     validation.check(plugin)
-
-
-def _check_skills(skills: Any, errors: Errors) -> None:
-    if not isinstance(skills, list) or len(skills) > MAX_SKILLS:
-        errors["skills"] = [f"Write a list of at most {MAX_SKILLS} skills."]
-        return
-    names = set[str]()
-    for at, skill in enumerate(skills):
-        if (
-            not isinstance(skill, dict)
-            or not {"name", "description", "content"} <= set(skill) <= SKILL_FIELDS
-        ):
-            errors[f"skills.{at}"] = [
-                "A skill has name, description and content, and may have triggers and always_on."
-            ]
-            continue
-        try:
-            validation.check_fields(Skill(**skill), exclude=("agent",))
-        except Invalid as invalid:
-            errors |= {f"skills.{at}.{field}": texts for field, texts in invalid.fields.items()}
-            continue
-        if skill["name"] in names:
-            errors[f"skills.{at}.name"] = ["Another skill of the plugin has this name."]
-        names.add(skill["name"])
-
-
-def _check_servers(servers: Any, errors: Errors) -> None:
-    """Each is one that an agent could import, and has no secret in it."""
-    if not servers:
-        return
-    try:
-        found = mcp_json.read({"mcpServers": servers})
-    except Invalid as invalid:
-        errors |= {
-            name.replace("mcpServers", "mcp_servers", 1): texts
-            for name, texts in invalid.fields.items()
-        }
-        return
-    # guard: plugin-has-no-secrets
-    for server in found:
-        for field in ("env", "headers"):
-            if any(server.get(field, {}).values()):
-                errors[f"mcp_servers.{server['name']}.{field}"] = [
-                    "Leave the values empty: each agent has its own, which are typed on its page."
-                ]
-
-
-def _check_settings(settings: Any, errors: Errors) -> None:
-    if not isinstance(settings, dict):
-        errors["settings"] = ["Write an object with any of hint, approval and verification."]
-        return
-    for name, value in settings.items():
-        known = {"approval": APPROVALS, "verification": VERIFICATIONS}.get(name)
-        if name == "hint":
-            if (
-                not isinstance(value, str)
-                or len(value) > MAX_HINT_CHARACTERS
-                or not is_storable(value)
-            ):
-                errors["settings.hint"] = [
-                    f"A hint is a text of at most {MAX_HINT_CHARACTERS} characters."
-                ]
-        elif known is None:
-            errors[f"settings.{name[:40]}"] = [
-                "A plugin sets hint, approval and verification only."
-            ]
-        elif value not in known:
-            errors[f"settings.{name}"] = [f"This is one of {', '.join(known)}."]
 
 
 def _lock(project: Project) -> None:

@@ -78,6 +78,7 @@ IMPORTS: list[tuple[Any, str, str]] = [
     ({"mcpServers": {}}, "mcpServers", "at least one server"),
     ({"mcpServers": {str(n): ONE for n in range(21)}}, "mcpServers", "more than 20"),
     ({"mcpServers": {"a": ONE}, "theme": "dark"}, "theme", "does not know this"),
+    ({"mcpServers": {"a": {"command": "a\0"}}}, "mcpServers.a.command", "no text can have"),
     ({"mcp": {"servers": {"a": ONE}}, "editor": {}}, "editor", "does not know this"),
     ({"mcpServers": {"a": "git-mcp"}}, "mcpServers.a", "is an object"),
     ({"mcpServers": {"a": {}}}, "mcpServers.a", "either a command or a url"),
