@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from paca.agents.models import Agent
 from paca.conversations import agent_impact
 from paca.conversations.models import AgentStatusChange
+from paca.conversations.services import agent_status
 
 STATUSES = (
     ("active", "Active: takes work"),
@@ -19,13 +20,15 @@ STATUSES = (
 def context(agent: Agent) -> dict[str, Any]:
     """The counts now, the planned change with its time in its own zone, and the statuses to choose from."""
     impact = agent_impact.measure(agent)
-    planned = AgentStatusChange.objects.planned().filter(agent=agent).first()
+    rows = AgentStatusChange.objects.planned().select_related("made_by__user", "made_by__role")
+    planned = rows.filter(agent=agent).first()
     there = planned.due_at.astimezone(ZoneInfo(planned.time_zone)) if planned else None
     return {
         "statuses": STATUSES,
         "touched": [row for row in touched(impact) if row[-1]],
         "impact": impact,
         "planned": planned,
+        "planned_in_vain": planned is not None and not agent_status.is_allowed_still(planned),
         "planned_at": f"{there:%a} {there.day} {there:%b %Y, %H:%M}" if there else "",
     }
 

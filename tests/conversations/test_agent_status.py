@@ -9,10 +9,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
-from paca.accounts.models import AuditEntry
+from paca.accounts.models import AuditEntry, User
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.common.errors import Invalid
@@ -342,15 +344,41 @@ def test_planned_change_of_what_is_gone_is_not_made(gone: str, chat: Chat) -> No
     assert agent_status.take_due(at) is None
 
 
-def test_planned_change_comes_although_its_author_has_left(chat: Chat) -> None:
-    at = in_an_hour()
-    other = chat.add_member("bob", role="manager")
+@pytest.mark.parametrize("lost", ["membership", "right", "account"])
+def test_planned_change_of_somebody_who_may_not_make_it_any_more_does_not_come(
+    lost: str, chat: Chat, client: Client
+) -> None:
+    at, owner = in_an_hour(), chat.world.owner
+    bob = chat.add_member("bob", role="manager")
     agent_status.plan(
-        chat.world.agent, status="paused", mode="immediate", at=at.isoformat(), by=other
+        chat.world.agent, status="inactive", mode="immediate", at=at.isoformat(), by=bob
     )
-    members.end_membership(other, by=chat.world.owner)
-    agent_status.take_due(at)
-    assert Agent.objects.get(pk=chat.world.agent.pk).status == "paused"
+    if lost == "membership":
+        members.end_membership(bob, by=owner)
+    elif lost == "right":
+        members.change_role(bob, role=chat.world.role("viewer"), by=owner)
+    else:
+        User.objects.filter(pk=bob.user_id).update(is_active=False)
+    client.force_login(chat.world.user)
+    ids = [chat.world.project.pk, chat.world.agent.pk]
+    page = client.get(reverse("agent_settings", args=ids)).content.decode()
+    assert "so it will not come" in page
+    assert agent_status.take_due(at) == at
+    assert agent_status.take_due(at) is None
+    (planned,) = AgentStatusChange.objects.all()
+    assert (planned.state, Agent.objects.get(pk=chat.world.agent.pk).status) == ("failed", "active")
+    entry = AuditEntry.objects.get(action="agent.status_change_failed")
+    assert entry.facts["reason"] == agent_status.NOT_ALLOWED_ANY_MORE
+
+
+def test_status_that_is_set_with_other_settings_has_its_entry_in_the_audit_trail(
+    chat: Chat,
+) -> None:
+    agent = f"{chat.project_url}agents/{chat.world.agent.pk}/"
+    assert chat.api.patch(agent, {"status": "paused", "description": "Rests"}).status_code == 200
+    entry = AuditEntry.objects.get(action="agent.status_changed")
+    assert (entry.facts["former"], entry.facts["status"]) == ("active", "paused")
+    assert AuditEntry.objects.get(action="agent.configured").facts["fields"] == ["description"]
 
 
 def test_time_without_an_offset_is_meant_in_the_time_zone(chat: Chat) -> None:

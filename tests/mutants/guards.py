@@ -812,6 +812,11 @@ MUTANTS = (
         (f"{STATUS}::test_change_that_touches_work_needs_a_confirmation_with_the_counts",),
     ),
     Mutant(
+        "planned-status-change-needs-the-rights-of-its-author",
+        never,
+        (f"{STATUS}::test_planned_change_of_somebody_who_may_not_make_it_any_more_does_not_come",),
+    ),
+    Mutant(
         "one-planned-status-change",
         never,
         (f"{STATUS}::test_second_planned_change_is_refused_by_the_service_and_the_database",),

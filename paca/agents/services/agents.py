@@ -159,6 +159,7 @@ def configure(
     _record_changes(before, agent, by=by)
     # guard: every-change-of-a-status-is-told
     if agent.status != before.status:
+        _record_status(agent, by=by, former=before.status)
         agent_status_changed.send(sender=Agent, agent=agent, by=by)
     if role is not None and role.pk != agent.member.role_id:
         members.change_role(agent.member, role=role, by=by)
@@ -170,8 +171,7 @@ def set_status(agent: Agent, status: str, *, by: audit.HasActor | None, **facts:
     """Give the agent this status. ``facts`` say in the audit trail how, and what it has touched."""
     former, agent.status = agent.status, status
     agent.save(update_fields=["status", "updated_at"])
-    facts = {"former": former, "status": status, **facts}
-    audit.record("agent.status_changed", agent, by=by, project_id=agent.project_id, **facts)
+    _record_status(agent, by=by, former=former, **facts)
     if status != former:
         agent_status_changed.send(sender=Agent, agent=agent, by=by)
 
@@ -251,8 +251,15 @@ def _validate(agent: Agent, new_key: str | None, new_fallback_key: str | None) -
         variable_checks.require_no_variable_with(key, field=field, project=agent.project)
 
 
+def _record_status(agent: Agent, *, by: audit.HasActor | None, former: str, **facts: Any) -> None:
+    facts = {"former": former, "status": agent.status, **facts}
+    audit.record("agent.status_changed", agent, by=by, project_id=agent.project_id, **facts)
+
+
 def _record_changes(before: Agent, agent: Agent, *, by: audit.HasActor | None) -> None:
-    changed = sorted(f for f in SETTINGS if getattr(before, f) != getattr(agent, f))
+    """Record which settings were changed; a change of the status has an entry of its own."""
+    names = SETTINGS - {"status"}
+    changed = sorted(name for name in names if getattr(before, name) != getattr(agent, name))
     if before.encrypted_key != agent.encrypted_key:
         changed.append("llm_api_key")
     if before.fallback_encrypted_key != agent.fallback_encrypted_key:

@@ -2,7 +2,8 @@
 
 A planned change is a row with its time. One transaction takes the row, by a compare-and-swap on its state, and
 changes the agent. So a process that dies before the commit has changed nothing, and the row is still due for any
-worker; after the commit it is done and due for nobody. The agent's row is locked first, as everywhere.
+worker; after the commit it is done and due for nobody. The agent's row is locked first, as everywhere. Its time is the
+door of a planned change: the rights of the person who planned it are asked for then, as for an invitation.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from paca.conversations.models import (
 )
 from paca.conversations.services import agent_pauses
 from paca.conversations.services.assignments import lock_agent
+from paca.projects import permissions
 from paca.projects.models import Member
 from paca.projects.signals import project_changed
 
@@ -41,6 +43,7 @@ logger = logging.getLogger(__name__)
 BATCH = 50
 MAX_AHEAD = timedelta(days=366)
 RETRY = timedelta(minutes=1)
+NOT_ALLOWED_ANY_MORE = "its author may not change agents any more"
 
 
 class ConfirmationNeeded(Conflict):
@@ -175,19 +178,24 @@ def take_or_fail(change_id: UUID, now: datetime) -> None:
 def take(change_id: UUID, now: datetime, *, failed: bool = False) -> bool:
     """Take a planned change that is due at ``now``, and make it; whether this call has taken it.
 
-    ``failed``: a try has failed, so it is only marked.
+    ``failed``: a try has failed, so it is only marked. So is the change of somebody who could not make it now.
     """
     for agent in Agent.objects.filter(status_changes=change_id).only("pk"):
         lock_agent(agent)
     rows = AgentStatusChange.objects.planned().filter(due_at__lte=now)
-    planned = rows.select_related("agent__project", "made_by").filter(pk=change_id).first()
+    rows = rows.select_related("agent__project", "made_by__user", "made_by__role")
+    planned = rows.filter(pk=change_id).first()
     if planned is None:
         return False
+    reason = "a fault" if failed else ""
+    # guard: planned-status-change-needs-the-rights-of-its-author
+    if not is_allowed_still(planned):
+        failed, reason = True, NOT_ALLOWED_ANY_MORE
     # guard: status-change-is-made-once
     if not _end(planned, StatusChangeState.FAILED if failed else StatusChangeState.DONE):
         return False
     if failed:
-        _record("agent.status_change_failed", planned, by=None)
+        _record("agent.status_change_failed", planned, by=None, reason=reason)
         _tell_pages(planned.agent)
     else:
         change(
@@ -198,6 +206,14 @@ def take(change_id: UUID, now: datetime, *, failed: bool = False) -> bool:
             planned_for=planned.due_at.isoformat(),
         )
     return True
+
+
+def is_allowed_still(planned: AgentStatusChange) -> bool:
+    """Whether the person who planned it could make it now. Somebody who was removed leaves nothing behind that acts."""
+    person = planned.made_by
+    if person is None or (person.user is not None and not person.user.is_active):
+        return False
+    return permissions.allows(person, "agents:write")
 
 
 # --- parts ------------------------------------------------------------------------------------------
@@ -245,7 +261,7 @@ def _end(planned: AgentStatusChange, state: StatusChangeState) -> int:
     return rows.update(state=state, ended_at=timezone.now())
 
 
-def _record(action: str, planned: AgentStatusChange, *, by: Member | None) -> None:
+def _record(action: str, planned: AgentStatusChange, *, by: Member | None, **facts: str) -> None:
     agent = planned.agent
     audit.record(
         action,
@@ -255,6 +271,7 @@ def _record(action: str, planned: AgentStatusChange, *, by: Member | None) -> No
         status=planned.status,
         mode=planned.mode,
         at=planned.due_at.isoformat(),
+        **facts,
     )
 
 

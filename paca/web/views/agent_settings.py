@@ -247,7 +247,8 @@ def _moves(facts: dict[str, Any]) -> str:
     if "status" not in facts:
         return ""
     former = f"{facts['former']} to " if "former" in facts else ""
-    return f"{former}{facts['status']}, {facts.get('mode', '')}"
+    parts = (f"{former}{facts['status']}", facts.get("mode"), facts.get("reason"))
+    return ", ".join(filter(None, parts))
 
 
 def _changes(agent: Agent) -> list[dict[str, Any]]:
