@@ -19,6 +19,7 @@ Frame = dict[str, Any]
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.25, 10.0
 MAX_FRAME_BYTES = 16 * 1024 * 1024
+CLOSE_SECONDS = 1.0  # a person who leaves does not wait for a server that hangs
 SIGN_IN, NOT_ALLOWED, NOT_FOUND = 4401, 4403, 4404
 
 
@@ -109,6 +110,7 @@ class Connection:
             address,
             additional_headers=self._address.headers,
             max_size=MAX_FRAME_BYTES,
+            close_timeout=CLOSE_SECONDS,
             proxy=proxy,
         ) as socket:
             self._socket = socket

@@ -7,7 +7,7 @@ import ipaddress
 import json
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 from uuid import uuid4
 
 import httpx2
@@ -25,8 +25,8 @@ class ServerAddress:
 
     def __init__(self, url: str, token: str) -> None:
         """Raises ``ClientFailure`` for an address or a token that cannot be one."""
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        parts = _parts_of(url)
+        if parts is None:
             raise ClientFailure(
                 ExitCode.WRONG_REQUEST,
                 f"{url!r} is no address of a server.",
@@ -41,8 +41,18 @@ class ServerAddress:
         self.url = f"{parts.scheme}://{parts.netloc}"
         self.socket_url = f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}"
         self.headers = {"Authorization": f"Bearer {token}"}
-        self.is_local = _is_local(parts.hostname)
+        self.is_local = _is_local(parts.hostname or "")
         self.is_encrypted = parts.scheme == "https"
+
+
+def _parts_of(url: str) -> SplitResult | None:
+    """The parts of an address of a server; None if it is none."""
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        usable = parts.port != 0 and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:  # half an address of IPv6, or a port that is none
+        return None
+    return parts if usable and parts.scheme in ("http", "https") else None
 
 
 def _is_local(host: str) -> bool:

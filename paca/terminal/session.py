@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -37,21 +38,15 @@ class Session:
         self._sent_seq: int | None = None  # of the message that a single run waits for
         self._is_cut = self._may_leave = False
         self._questions, self._first_message = Questions(), ""
+        self._step: asyncio.Task[None] | None = None  # what a person waits for now
 
     async def run(self, conversation: dict[str, Any] | None) -> ExitCode:
         """Chat until a person leaves, or until the one message is answered. Raises ``ClientFailure``."""
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, ValueError):
-            loop.add_signal_handler(signal.SIGINT, self._queue.put_nowait, ("interrupt", None))
+            loop.add_signal_handler(signal.SIGINT, self.interrupt)
         try:
-            if conversation is not None:
-                await self.enter(conversation)
-            if self._options.message:
-                await self._send(self._options.message)
-            if self._options.input_descriptor is not None:
-                input_lines.follow(self._options.input_descriptor, self._take_typed)
-            if self.connection is None:
-                self._prompt()
+            await self._until_interrupted(self._begin(conversation))
             while self._exit is None:
                 kind, value = await self._queue.get()
                 await self._handle(kind, value)
@@ -63,12 +58,46 @@ class Session:
             with suppress(NotImplementedError, ValueError):
                 loop.remove_signal_handler(signal.SIGINT)
 
+    async def _begin(self, conversation: dict[str, Any] | None) -> None:
+        if conversation is not None:
+            await self.enter(conversation)
+        if self._options.message:
+            await self._send(self._options.message)
+        if self._options.input_descriptor is not None:
+            input_lines.follow(self._options.input_descriptor, self._take_typed)
+        if self.connection is None:
+            self._prompt()
+
+    def interrupt(self) -> None:
+        """Ctrl+C. A server that does not answer must not hold a person: what waits for it is given up."""
+        if self._step is not None:
+            self._step.cancel()
+        else:
+            self._queue.put_nowait(("interrupt", None))
+
+    async def _until_interrupted(self, step: Coroutine[Any, Any, None]) -> None:
+        """Do what a person asked for, to its end or until Ctrl+C. Raises what it raises."""
+        task = self._step = asyncio.create_task(step)
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._step = None
+            task.cancel()
+        if not task.cancelled():
+            task.result()
+        elif self._options.message or not self._options.asks:
+            self.leave(ExitCode.INTERRUPTED)
+        else:
+            self._may_leave = True
+            self.screen.note("Given up; the server may have it all the same. Ctrl+C again leaves.")
+            self._prompt()
+
     def _take_typed(self, line: str | None) -> None:
         self._queue.put_nowait(("line", line))
 
     async def _handle(self, kind: str, value: Any) -> None:
         if kind == "line":
-            await self._take_line(value)
+            await self._until_interrupted(self._take_line(value))
         elif kind == "interrupt":
             self._take_interrupt()
         else:

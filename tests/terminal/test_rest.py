@@ -81,7 +81,10 @@ async def test_request_whose_answer_is_lost_is_sent_again_with_the_same_key():
     assert len(set(keys)) == 1
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://me:secret@x"])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x", "http://", "http://me:secret@x", "http://[::1", "x:port", "x:99999", "x:0", "x:-1"],
+)
 def test_address_that_is_none_is_refused(url):
     with pytest.raises(ClientFailure, match="is no address"):
         ServerAddress(url, TOKEN)

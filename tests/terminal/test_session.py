@@ -128,7 +128,7 @@ class Client:
         os.write(self._keys, text.encode())
 
     def press_ctrl_c(self) -> None:
-        self.session._queue.put_nowait(("interrupt", None))
+        self.session.interrupt()
 
     async def until(self, pattern: str) -> None:
         """Wait until all that is shown matches the pattern."""
@@ -407,3 +407,41 @@ async def test_refused_message_is_shown_again_and_not_lost():
         await client.until("This agent is retired.\nNot sent: Long words")
         client.type("/quit\n")
         assert await running is ExitCode.ANSWERED
+
+
+async def test_ctrl_c_gives_up_what_waits_for_a_server_that_hangs_and_then_leaves():
+    async def part(script, socket):
+        await script.ready(socket)
+        await wait(script, socket)
+
+    async with scripted(part, asks=True) as (_script, client):
+        asked = hang(client)
+        running = asyncio.create_task(client.run())
+        await client.until("> $")
+        client.type("/compact\n")
+        await asked.wait()
+        client.press_ctrl_c()
+        await client.until("Given up; the server may have it.*Ctrl.C again leaves.\n> $")
+        client.press_ctrl_c()
+        assert await running is ExitCode.INTERRUPTED
+
+
+async def test_ctrl_c_ends_a_single_run_whose_message_the_server_does_not_take():
+    async with scripted(wait, message="Go") as (_script, client):
+        asked = hang(client)
+        running = asyncio.create_task(client.run(None))
+        await asked.wait()
+        client.press_ctrl_c()
+        assert await running is ExitCode.INTERRUPTED
+
+
+def hang(client: Client) -> asyncio.Event:
+    """Let no request be answered; the event tells that one was sent."""
+    asked = asyncio.Event()
+
+    async def post(path, body=None):
+        asked.set()
+        await asyncio.Event().wait()
+
+    client.rest.post = post
+    return asked

@@ -3,13 +3,16 @@
 import asyncio
 import getpass
 import os
+import shlex
 import sys
 from argparse import ArgumentParser
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from django.core.management.base import BaseCommand
 
+from paca.common.text import to_encodable
 from paca.common.visible_text import visible
 from paca.terminal import places
 from paca.terminal.failures import ClientFailure, ExitCode
@@ -67,7 +70,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            code = asyncio.run(_chat(options))
+            # Before the event loop, which would keep Ctrl+C from a read that blocks.
+            message, is_typed = _message(options)
+            address = ServerAddress(options["server"], _token(options, may_ask=is_typed))
+            code = asyncio.run(_chat(options, address, message, is_typed))
         except ClientFailure as failure:
             step = f"\nNext step: {failure.next_step}" if failure.next_step else ""
             self.stderr.write(visible(f"{failure.cause}{step}"))
@@ -80,17 +86,30 @@ class Command(BaseCommand):
         sys.exit(int(code))
 
 
-async def _chat(options: dict[str, Any]) -> ExitCode:
-    """Find what the flags name, and chat. Raises ``ClientFailure``."""
-    is_typed = sys.stdin.isatty()
-    message = options["message"] or ("" if is_typed else sys.stdin.read().strip())
-    if not message and (not is_typed or not sys.stdout.isatty() or options["json"]):
+def _message(options: dict[str, Any]) -> tuple[str, bool]:
+    """The message of the argument or the pipe, and whether a person can type. Raises ``ClientFailure``."""
+    is_typed = _is_terminal(sys.stdin)
+    message = to_encodable(options["message"])
+    if not message and sys.stdin is not None and not is_typed:
+        message = sys.stdin.buffer.read().decode(errors="replace").strip()
+    if not message and (not is_typed or not _is_terminal(sys.stdout) or options["json"]):
         raise ClientFailure(
             ExitCode.WRONG_REQUEST,
             "There is no message.",
             "give it as the last argument, or by a pipe",
         )
-    address = ServerAddress(options["server"], _token(options, may_ask=is_typed))
+    return message, is_typed
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether it is one; a stream that the shell has closed is None."""
+    return stream is not None and stream.isatty()
+
+
+async def _chat(
+    options: dict[str, Any], address: ServerAddress, message: str, is_typed: bool
+) -> ExitCode:
+    """Find what the flags name, and chat. Raises ``ClientFailure``."""
     if not address.is_encrypted and not address.is_local:
         sys.stderr.write(
             "This address is not encrypted: others can read the token and the chat. Use https.\n"
@@ -130,7 +149,8 @@ def _token(options: dict[str, Any], *, may_ask: bool) -> str:
             raise ClientFailure(ExitCode.WRONG_REQUEST, cause, "check --token-file") from None
     token = os.environ.get("PACA_TOKEN", "").strip()
     if not token and may_ask:
-        token = getpass.getpass("API token (it is not shown): ").strip()
+        with suppress(EOFError):  # Ctrl+D
+            token = getpass.getpass("API token (it is not shown): ").strip()
     if not token:
         raise ClientFailure(
             ExitCode.REFUSED,
@@ -141,7 +161,7 @@ def _token(options: dict[str, Any], *, may_ask: bool) -> str:
 
 
 def _screen(options: dict[str, Any]) -> Screen:
-    is_terminal = sys.stdout.isatty() and not options["json"]
+    is_terminal = _is_terminal(sys.stdout) and not options["json"]
     colours = (
         is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     ) and not options["no_color"]
@@ -150,8 +170,9 @@ def _screen(options: dict[str, Any]) -> Screen:
 
 
 def _session_options(options: dict[str, Any], message: str, is_typed: bool) -> Options:
-    flags = [f"--{name} {options[name]}" for name in ("server", "project") if options[name]]
-    asks = is_typed and sys.stdout.isatty() and not options["json"]
+    named = [name for name in ("server", "project") if options[name]]
+    flags = [f"--{name} {shlex.quote(options[name])}" for name in named]
+    asks = is_typed and _is_terminal(sys.stdout) and not options["json"]
     return Options(
         message=message,
         input_descriptor=sys.stdin.fileno() if asks else None,
