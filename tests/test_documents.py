@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.conf import global_settings
 
+from paca.common import request_body
 from paca.env import VARIABLES
 from scripts import make_docs
 from tests.test_architecture import modules, nodes, text_of
@@ -98,6 +99,18 @@ def test_links_of_the_documents_lead_to_files():
             if "://" not in target and not (page.parent / target).exists():
                 dead.append(f"{page.name}: {target}")
     assert not dead
+
+
+def test_readme_lists_every_page_of_the_documentation():
+    listed = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = [f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md"))]
+    assert not [page for page in pages if f"]({page})" not in listed]
+
+
+def test_proxy_of_the_documentation_lets_the_largest_file_through():
+    page = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+    (most,) = re.findall(r"client_max_body_size (\d+)m;", page)
+    assert int(most) > max(int(VARIABLES[setting].default) for _, setting in request_body.UPLOADS)
 
 
 def test_security_page_names_only_tests_that_exist():

@@ -6,7 +6,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import IntegrityError, connection, transaction
 from django.http import HttpResponse
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from paca.accounts.models import AuditEntry
 from paca.agents.models import Agent, Skill, SkillFile
@@ -69,6 +71,21 @@ def test_template_brings_its_text_and_keywords(world: World, api: Api) -> None:
     names = ("name", "description", "content", "triggers")
     assert {name: shown[name] for name in names} == {name: listed[name] for name in names}
     assert shown["source"] == "template"
+
+
+def test_estimate_of_its_tokens_is_in_the_answer_and_on_the_page(
+    world: World, api: Api, client: Client
+) -> None:
+    api.post(path(world), {**BOATS, "content": "x" * 401})
+    api.post(path(world), {**BOATS, "name": "ships", "content": "x" * 40, "always_on": True})
+    found = {
+        each["name"]: each["token_estimate"] for each in api.get(path(world)).json()["results"]
+    }
+    assert found == {"boats": 101, "ships": 10}
+    client.force_login(world.user)
+    page = client.get(reverse("agent_settings", args=[world.project.pk, world.agent.pk]))
+    assert "About 101 tokens when opened" in page.content.decode()
+    assert "About 10 tokens in each request" in page.content.decode()
 
 
 def test_uploaded_zip_becomes_a_skill_with_its_files(world: World, api: Api) -> None:

@@ -7,7 +7,6 @@ from rest_framework import serializers
 
 from paca.agents.models import Skill, SkillFile
 from paca.common.api.serializers import InputSerializer
-from paca.engine.context.measuring import CHARACTERS_PER_TOKEN
 
 
 class SkillFileSerializer(serializers.ModelSerializer[SkillFile]):
@@ -38,7 +37,7 @@ class SkillSerializer(serializers.ModelSerializer[Skill]):
 
     triggers = serializers.ListField(child=serializers.CharField())
     files = SkillFileSerializer(many=True)
-    token_estimate = serializers.SerializerMethodField()
+    token_estimate = serializers.IntegerField(read_only=True)
     git = serializers.SerializerMethodField()
 
     class Meta:
@@ -62,9 +61,6 @@ class SkillSerializer(serializers.ModelSerializer[Skill]):
     @extend_schema_field(SkillOriginSerializer(allow_null=True))
     def get_git(self, skill: Skill) -> dict[str, str] | None:
         return dict(SkillOriginSerializer(skill).data) if skill.git_commit else None
-
-    def get_token_estimate(self, skill: Skill) -> int:
-        return len(skill.content) // CHARACTERS_PER_TOKEN
 
 
 class SkillChanges(InputSerializer):

@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from paca.agents.models.agent import Agent
 from paca.common.models import BaseModel
+from paca.engine.context.measuring import CHARACTERS_PER_TOKEN
 from paca.projects.models import Project
 
 MAX_NAME_CHARACTERS, MAX_DESCRIPTION_CHARACTERS, MAX_CONTENT_CHARACTERS = 64, 1024, 60_000
@@ -144,6 +145,11 @@ class Skill(BaseModel):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def token_estimate(self) -> int:
+        """What its text takes of a request that has it, at four characters a token."""
+        return -(-len(self.content) // CHARACTERS_PER_TOKEN)
 
 
 class SkillFile(models.Model):
