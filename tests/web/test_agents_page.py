@@ -89,3 +89,12 @@ def test_page_takes_the_same_number_of_queries_for_3_and_30_agents(
             body(ada, crew)
         counts.append(len(seen))
     assert counts[0] == counts[1]
+
+
+def test_overview_says_that_all_agents_are_inactive_and_not_that_there_are_none(
+    ada: Client, harbor: World
+) -> None:
+    agents.configure(harbor.agent, by=harbor.owner, status="inactive")
+    page = ada.get(f"/projects/{harbor.project.pk}/").content.decode()
+    assert "No agent takes work now" in page
+    assert "No agents yet" not in page
