@@ -81,10 +81,10 @@ def test_estimate_of_its_tokens_is_in_the_answer_and_on_the_page(
     found = {
         each["name"]: each["token_estimate"] for each in api.get(path(world)).json()["results"]
     }
-    assert found == {"boats": 101, "ships": 10}
+    assert found == {"boats": 100, "ships": 10}
     client.force_login(world.user)
     page = client.get(reverse("agent_settings", args=[world.project.pk, world.agent.pk]))
-    assert "About 101 tokens when opened" in page.content.decode()
+    assert "About 100 tokens when opened" in page.content.decode()
     assert "About 10 tokens in each request" in page.content.decode()
 
 

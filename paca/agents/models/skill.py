@@ -149,7 +149,7 @@ class Skill(BaseModel):
     @property
     def token_estimate(self) -> int:
         """What its text takes of a request that has it, at four characters a token."""
-        return -(-len(self.content) // CHARACTERS_PER_TOKEN)
+        return len(self.content) // CHARACTERS_PER_TOKEN
 
 
 class SkillFile(models.Model):
