@@ -92,7 +92,7 @@ MAY_CROSS = {
     "paca/agents/connection_check.py": "a page waits for one word of a model",
     "paca/agents/mcp_check.py": "a page waits until an MCP server has said what it offers",
     "paca/agents/mcp_sign_in.py": "a page waits for the sign-in service of an MCP server",
-    "paca/engine/llm/anthropic/sdk_headers.py": "the import of the SDK takes seconds",
+    "paca/engine/llm/http_pool.py": "the import of the HTTP library takes half a second",
     "paca/engine/llm/litellm/library.py": "the import of the library takes seconds",
     "paca/conversations/services/file_downloads.py": "a download reads its parts from the database",
     "paca/worker/file_streams.py": "compresses the files of an archive",

@@ -31,15 +31,14 @@ COLLECTED = re.compile(
 )
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 LOADED = (
-    "anthropic.resources.messages",
     "docker.errors",
-    "httpx2",
     "paca.asgi",
     "paca.bus.redis.bus",
+    "paca.engine.llm.transport",
+    "paca.ops.management.commands.run_worker",
+    "paca.ops.management.commands.up",
     "paca.ops.uvicorn.server",
     "paca.urls",
-    "paca.ops.management.commands.up",
-    "paca.ops.management.commands.run_worker",
     "tests.chaos.points",
     "tests.chaos.variants",
 )

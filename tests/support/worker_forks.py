@@ -20,10 +20,9 @@ from typing import Any
 
 # What a worker loads before or while it takes its first turn.
 LOADED = (
-    "anthropic.resources.messages",
     "docker.errors",
-    "httpx2",
     "paca.bus.redis.bus",
+    "paca.engine.llm.transport",
     "paca.worker.thread",
     "tests.chaos.points",
     "tests.support.docker_backend",

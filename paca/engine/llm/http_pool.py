@@ -1,6 +1,7 @@
 """The HTTP connection pools for model providers: one for each event loop, shared by all adapters."""
 
 import asyncio
+import importlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -44,6 +45,11 @@ def pool() -> "httpx2.AsyncClient":
     if loop not in _pools:
         _pools[loop] = new_pool()
     return _pools[loop]
+
+
+async def load_library() -> None:
+    """Import the HTTP library in a thread: it takes half a second, and other runs go on meanwhile."""
+    await asyncio.to_thread(importlib.import_module, "paca.engine.llm.transport")
 
 
 def new_pool() -> "httpx2.AsyncClient":

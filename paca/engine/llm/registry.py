@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from paca.engine.llm import cloud_openers, providers, server_words
+from paca.engine.llm import cloud_openers, http_pool, providers, server_words
 from paca.engine.llm.anthropic.client import AnthropicLLM
-from paca.engine.llm.anthropic.sdk_headers import import_sdk
 from paca.engine.llm.base import LLM
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
@@ -73,8 +72,8 @@ def is_own_server(model: str, base_url: str) -> bool:
 async def warm(models: Iterable[str]) -> None:
     """Import in the background what the first call to these models would otherwise wait for."""
     used = {model.partition("/")[0] for model in models}
-    if "anthropic" in used:
-        await import_sdk()
+    if used - {"demo"}:
+        await http_pool.load_library()
     if used & cloud_openers.WITH_LITELLM:
         await library.load()
 

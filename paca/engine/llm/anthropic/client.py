@@ -1,4 +1,4 @@
-"""The adapter for Claude. Its headers are those of the anthropic SDK, which the first stream imports."""
+"""The adapter for Claude."""
 
 import functools
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -6,11 +6,11 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from paca.engine.llm import plain_history
-from paca.engine.llm.anthropic import sdk_headers
+from paca.engine.llm.anthropic import headers
 from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import Chunk, HistoryForm, Request
-from paca.engine.llm.http_pool import TimeLimits, pool
+from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.http_request import HttpRequest, Sender
 from paca.engine.llm.model_errors import ContextExceeded, ModelError, RequestRefused, StreamBroken
 from paca.engine.llm.provider_errors import without_key
@@ -39,7 +39,7 @@ class AnthropicLLM:
     ) -> None:
         """``http`` is a pool that the caller closes; the default is the pool of the event loop."""
         self._key = api_key
-        self._base_url = _without_version(base_url or sdk_headers.HOST)
+        self._base_url = _without_version(base_url or headers.HOST)
         self._limits = limits or TimeLimits()
         self._http = http
         self._encoder = Encoder()
@@ -47,7 +47,6 @@ class AnthropicLLM:
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``; its
         kind ``StreamBroken`` if the stream ends early."""
-        await sdk_headers.import_sdk()
         budget = AttemptBudget(self._limits)
         response, form = await self._open(request, budget)
         try:
@@ -92,8 +91,8 @@ class AnthropicLLM:
     async def _post(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
         """Send the request; returns when the headers of a successful response are there."""
         content = self._encoder.encode(request)
-        headers = sdk_headers.with_key(self._key, self._http or pool())
-        sent = HttpRequest(f"{self._base_url}/v1/messages", headers, content)
+        address = f"{self._base_url}/v1/messages"
+        sent = HttpRequest(address, headers.with_key(self._key), content)
         sender = Sender(
             self._limits, self._http, NO_API, functools.partial(without_key, key=self._key)
         )
@@ -120,5 +119,5 @@ async def _read(response: "httpx2.Response", budget: AttemptBudget) -> AsyncGene
 
 
 def _without_version(base_url: str) -> str:
-    """The base URL without ``/v1``, which the SDK adds and many people write."""
+    """The base URL without ``/v1``, which many people write."""
     return base_url.strip().rstrip("/").removesuffix("/v1")
