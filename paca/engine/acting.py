@@ -15,9 +15,14 @@ from paca import events
 from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine import tool_results
-from paca.engine.approvals.person_tools import PLAN_TOOL, Settlement
-from paca.engine.approvals.plans import refusal_in_plan_mode
-from paca.engine.approvals.policy import ApprovalPolicy, PersonNeeded, asks_before_script, judge
+from paca.engine.approvals.person_tools import Settlement
+from paca.engine.approvals.policy import (
+    ApprovalPolicy,
+    PersonNeeded,
+    Verdict,
+    asks_before_script,
+    judge,
+)
 from paca.engine.context.history import OpenCall
 from paca.engine.tools.background_state import START_TOOL
 from paca.engine.tools.base import (
@@ -73,7 +78,7 @@ async def run_calls(calls: Sequence[OpenCall], turn: ActiveTurn, services: TurnS
     for batch in _batches(runnable, turn):
         allowed = await _ask_policy(batch, turn, services)
         started, boot_id = await _start(allowed, services)
-        runs = _hold_in_plan_mode(started, turn, services)
+        runs = _hold_back(started, turn, services)
         await _run_batch(runs, turn, services, boot_id)
 
 
@@ -126,17 +131,7 @@ async def _ask_policy(
         await services.log.commit()
     allowed = []
     for call in batch:
-        verdict = judge(
-            call.id,
-            call.parsed,
-            has_started=call.open.boot_id is not None,
-            policy=turn.profile.approval,
-            allowed_commands=turn.profile.allowed_commands,
-            decisions=services.log.progress.decisions,
-            toolbox=turn.toolbox,
-            plan=services.log.progress.plan,
-            helpers=services.log.progress.helpers,
-        )
+        verdict = _judge(call, turn, services, has_started=call.open.boot_id is not None)
         if verdict.request is not None:
             raise PersonNeeded(verdict.request)
         if verdict.settled is not None:
@@ -146,6 +141,23 @@ async def _ask_policy(
         else:
             allowed.append(replace(call, parsed=verdict.run))
     return allowed
+
+
+def _judge(
+    call: RunnableCall, turn: ActiveTurn, services: TurnServices, *, has_started: bool
+) -> Verdict:
+    """The verdict on a call by what the log says now."""
+    return judge(
+        call.id,
+        call.parsed,
+        has_started=has_started,
+        policy=turn.profile.approval,
+        allowed_commands=turn.profile.allowed_commands,
+        decisions=services.log.progress.decisions,
+        toolbox=turn.toolbox,
+        plan=services.log.progress.plan,
+        helpers=services.log.progress.helpers,
+    )
 
 
 async def _add_settled(call: RunnableCall, settled: Settlement, services: TurnServices) -> None:
@@ -188,20 +200,20 @@ async def _start(
     return started, boot_id
 
 
-def _hold_in_plan_mode(
+def _hold_back(
     started: list[RunnableCall], turn: ActiveTurn, services: TurnServices
 ) -> list[RunnableCall]:
-    """The calls that plan mode allows, if a person has switched it on before their intent was stored.
+    """The calls that still may run: before their intent was stored, a person may have switched plan mode on, or revoked
+    the approval of everything.
 
     The log tells it with the intents. The others get their result and are not run, by a later worker neither.
     """
-    plan, runs = services.log.progress.plan, []
-    can_propose = turn.toolbox.has(PLAN_TOOL)
+    runs = []
     for call in started:
-        refusal = refusal_in_plan_mode(plan, call.parsed, can_propose=can_propose)
-        # guard: plan-mode-holds-from-the-next-call
-        if refusal and call.open.boot_id is None:
-            services.log.add(tool_results.failed(call.id, refusal, cause="refused"))
+        verdict = _judge(call, turn, services, has_started=True)
+        # guard: what-a-person-takes-back-holds-from-the-next-call
+        if verdict.run is None and call.open.boot_id is None:
+            services.log.add(tool_results.failed(call.id, verdict.refusal, cause=verdict.cause))
         else:
             runs.append(call)
     return runs

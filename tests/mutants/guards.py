@@ -586,7 +586,12 @@ MUTANTS = (
     Mutant("plan-unknown-decision-runs-nothing", always, (PLANS,)),
     Mutant("plan-mode-runs-only-reads", always, (PLANS,)),
     Mutant("plan-mode-holds-for-a-call-that-began-in-it", last_operand_dropped, (PLANS,)),
-    Mutant("plan-mode-holds-from-the-next-call", never, (PLANS,)),
+    Mutant("what-a-person-takes-back-holds-from-the-next-call", never, (PLANS,)),
+    Mutant(
+        "revocation-holds-for-a-call-that-began-after-it",
+        value("False"),
+        ("tests/engine/approvals/test_approvals.py",),
+    ),
     Mutant("question-ends-the-reply", never, (QUESTIONS_OF_ENGINE, PLANS)),
     Mutant("plan-mode-left-out-needs-approval", never, (QUESTIONS,)),
     Mutant("fork-of-nothing-begins-as-the-agent-says", removed, (QUESTIONS,)),

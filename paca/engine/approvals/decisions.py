@@ -75,7 +75,9 @@ class Decisions:
     is how long the turn has waited for people. ``superseded`` is the decision that ended a wait of the newest
     reply because a person came first, if there is one. ``asked`` is the id of the call that was asked for last, with
     its tool and arguments as text; ``denied`` are those of the calls that people have denied since the last message.
-    ``beside`` is what the newest reply has asked people, until the next reply: question or plan.
+    ``beside`` is what the newest reply has asked people, until the next reply: question or plan. ``began`` are the
+    calls of the turn that have started, and ``held`` those of them that started after a revocation, without a decision
+    of their own.
     """
 
     calls: tuple[tuple[str, Decision], ...] = ()
@@ -85,6 +87,9 @@ class Decisions:
     waited_seconds: float = 0.0
     superseded: Decision | None = None
     beside: str = ""
+    revoked: bool = False
+    began: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
     def of(self, call_id: str) -> Decision | None:
         """The decision on the call, if there is one."""
@@ -113,9 +118,24 @@ class Decisions:
             case events.QuestionAsked() | events.PlanProposed():
                 is_plan = isinstance(event, events.PlanProposed)
                 return replace(self, beside="plan" if is_plan else "question")
-            case events.ApprovalRevoked():
-                return replace(self, rest_by="")
+            case events.ApprovalRevoked() | events.ToolStarted():
+                return self._hold(event)
         return self._end_wait(event)
+
+    def _hold(self, event: events.ApprovalRevoked | events.ToolStarted) -> Decisions:
+        """Keep the calls that start after a revocation.
+
+        One may have been judged before it. Its start is stored then, and it must not run, by a later worker neither.
+        """
+        if isinstance(event, events.ApprovalRevoked):
+            return replace(self, rest_by="", revoked=True)
+        call_id = event.call_id
+        if call_id in self.began:  # another worker carries it on
+            return self
+        after = replace(self, began=(*self.began, call_id))
+        if self.revoked and not self.rest_by and self.of(call_id) is None:
+            return replace(after, held=(*self.held, call_id))
+        return after
 
     def _end_wait(self, event: Event) -> Decisions:
         match event:

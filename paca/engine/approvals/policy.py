@@ -30,6 +30,10 @@ from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect
 from paca.engine.tools.repository_setup import SETUP_SCRIPT
 
 MAX_SHOWN_ARGUMENTS = 2_000
+REVOKED = (
+    "Not run: a person took back the approval of everything before it began. Call it again if it is still needed: a person"
+    " is asked first."
+)
 DENIED_BEFORE = (
     "Not run, and nobody was asked: this same call was denied twice. Do something else, or end your turn and say what"
     " you need and why."
@@ -168,7 +172,9 @@ def _judge(
     # guard: plan-mode-holds-for-a-call-that-began-in-it
     if refusal and (not has_started or call_id in plan.held):
         return Verdict(refusal=refusal, cause="refused")
-    if decision is not None or has_started or helpers.of(call_id) is not None:
+    # guard: revocation-holds-for-a-call-that-began-after-it
+    is_held = call_id in decisions.held
+    if decision is not None or (has_started and not is_held) or helpers.of(call_id) is not None:
         if isinstance(call.tool, ConversationTool):
             return _ask_log(call_id, call, decision, plan, helpers)
         return Verdict(run=call) if decision is None else _carry_out(decision, call, toolbox)
@@ -180,6 +186,8 @@ def _judge(
     # guard: approval-rest
     if finding is None or (decisions.rest_by and not finding.catastrophic):
         return Verdict(run=call)
+    if is_held:
+        return Verdict(refusal=REVOKED, cause="refused")
     request = _request(call_id, call, finding)
     return (
         Verdict(refusal=DENIED_BEFORE) if decisions.refuses(request) else Verdict(request=request)

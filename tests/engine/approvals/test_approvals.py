@@ -4,6 +4,7 @@ import pytest
 
 from paca import events
 from paca.engine.approvals.decisions import Decisions
+from paca.engine.approvals.policy import judge
 from paca.engine.limits import TurnLimits
 from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput
 from paca.engine.tools.registry import Toolbox, workspace_tools
@@ -168,6 +169,52 @@ async def test_revocation_during_a_call_counts_for_the_next_call_of_the_reply():
     await world.wait_until_idle()
     assert world.status == "waiting/approval"
     assert "rm b.txt" not in world.commands
+
+
+async def test_revocation_while_the_sandbox_starts_holds_the_call_that_waits_for_it():
+    world = a_world(calls(bash="rm a.txt"), says("Done."))
+    await world.ask("Delete it.")
+    await world.decide("approve_rest")
+    ready = world.sandbox.workspace
+
+    async def revoked_meanwhile():
+        world.log.append(events.ApprovalRevoked(by="Mei"))
+        world.sandbox.workspace = ready
+        return await ready()
+
+    world.sandbox.workspace = revoked_meanwhile
+    await world.ask("Again.", calls(bash="rm b.txt"), calls(bash="rm b.txt"), says("Done too."))
+    assert world.commands == ["rm a.txt"]
+    assert "a person took back the approval of everything" in world.outputs[1]
+    assert world.status == "waiting/approval"
+    await world.decide("approve")
+    assert world.commands == ["rm a.txt", "rm b.txt"]
+
+
+def test_worker_that_dies_before_it_refuses_leaves_no_revoked_call_to_the_next():
+    toolbox = Toolbox(workspace_tools())
+    rest = events.ApprovalGiven(call_id="a", decision="approve_rest", by="Ada")
+    revoked, started = (
+        events.ApprovalRevoked(by="Mei"),
+        events.ToolStarted(call_id="c", boot_id="b"),
+    )
+
+    def verdict_after(name, *told, **arguments):
+        decisions = Decisions()
+        for event in (rest, *told):
+            decisions = decisions.advance(event)
+        call = toolbox.parse(name, arguments)
+        return judge(
+            "c", call, policy="unsafe", decisions=decisions, toolbox=toolbox, has_started=True
+        )
+
+    remove = {"command": "rm a.txt"}
+    assert "took back the approval" in verdict_after("bash", revoked, started, **remove).refusal
+    assert verdict_after("bash", started, revoked, started, **remove).run
+    assert verdict_after("bash", revoked, rest, started, **remove).run
+    approved = events.ApprovalGiven(call_id="c", decision="approve", by="Ada")
+    assert verdict_after("bash", revoked, approved, started, **remove).run
+    assert verdict_after("read_file", revoked, started, path="a.txt").run
 
 
 async def test_catastrophic_command_asks_with_every_policy_and_after_approve_rest():

@@ -65,8 +65,11 @@ class ApprovalInterleaving(Interleaving):
         raise AssertionError("it does not become idle")
 
     def check_approvals(self) -> None:
-        """Each started command had a yes of its own, or the rest was approved; and none was asked for twice."""
-        approved, rest, commands = set(), False, set()
+        """Each command that ran had a yes of its own, or the rest was approved; and none was asked for twice.
+
+        One that was started in the moment of a revocation is refused, and does not run.
+        """
+        approved, rest, commands, held = set(), False, set(), set()
         asked: list[str] = []
         for event in self.world.log.events:
             match event:
@@ -80,10 +83,11 @@ class ApprovalInterleaving(Interleaving):
                 case events.ApprovalRevoked():
                     rest = False
                 case events.ToolStarted() if event.call_id in commands and not rest:
-                    assert event.call_id in approved or event.call_id in self.ran_with_rest
+                    held |= {event.call_id} - approved - self.ran_with_rest
         assert len(asked) == len(set(asked))
         ran = [command.call_id for command in self.world.sandbox.current.ran]
         assert len(ran) == len(set(ran))
+        assert not held & set(ran)
 
     @property
     def ran_with_rest(self) -> set[str]:
