@@ -103,9 +103,8 @@ def _next_opening(schedule: Schedule, after: datetime) -> datetime | None:
         if day.isoweekday() not in schedule.weekdays:
             continue
         for opening in _openings(schedule, day):
-            if opening > after and is_active(
-                schedule, opening
-            ):  # a change may skip all hours of a day
+            # A clock change may skip all hours of a day.
+            if opening > after and is_active(schedule, opening):
                 return opening
     return None
 
