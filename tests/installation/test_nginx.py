@@ -141,7 +141,7 @@ def test_socket_behind_nginx_follows_a_conversation(site, running_installation):
         assert next(each for each in frames if each["type"] == "agent.message.received")
 
 
-@pytest.mark.parametrize(("size", "by"), [(3 * MIB, "Paca"), (12 * MIB, "nginx")])
+@pytest.mark.parametrize(("size", "by"), [(3 * MIB, "Paca"), (22 * MIB, "nginx")])
 def test_body_over_the_limit_is_refused_behind_nginx(site, running_installation, size, by):
     client = ApiClient(*running_installation)
     token = {"Authorization": f"Bearer {client.token}"}

@@ -113,9 +113,10 @@ TABLE: list[tuple[Any, ...]] = [
         for model, said in [
             *(
                 (bad, "must be a model, written")
-                for bad in (1, [], "", "x", "/x", "x/", "a/\0", f"a/{'x' * 200}")
+                for bad in (1, [], "", "x", "/x", "x/", "a/\n", f"a/{'x' * 200}")
             ),
             ("elsewhere/small", "must be a model of"),
+            ("a/\0", "characters that no text can have"),
         ]
     ),
     ("PATCH", ONE, {"fallback_model": "gpt"}, 400, "invalid", "fallback_model", "provider/model"),

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("conversations", "0049_setups_tell_what_they_reached"),
-        ("repositories", "0001_squashed_0002_reviews_come_from_known_accounts"),
+        ("repositories", "0001_projects_have_repositories"),
     ]
 
     operations = [
