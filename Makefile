@@ -24,7 +24,7 @@ help:
 	@echo "make chaos         kill it at random and at every point (SEED=7, PART=R1, ON=sqlite, SHORT=1)"
 	@echo "make fuzz          10,000 random requests to the API (REQUESTS=500, SEED=7, ON=sqlite, ONLY=operation)"
 	@echo "make soak          ten minutes of ordinary work: speed, memory, descriptors, nothing left"
-	@echo "make mutants       take each guard out in turn: a test must fail (ONLY=store, QUICK=1, SHARE=4)"
+	@echo "make mutants       take each guard out in turn: a test must fail (ONLY=store, QUICK=1, SHARE=4, MINUTES=15)"
 	@echo "make docs          write the generated pages of docs/ again"
 	@echo "make lock          resolve requirements*.in to requirements*.txt with hashes (needs uv)"
 	@echo "make clean         remove .venv and caches (your data in var/ stays)"

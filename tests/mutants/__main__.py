@@ -1,8 +1,8 @@
 """``make mutants``: take each guard out of a copy of the tree, and check that its tests fail.
 
 ``ONLY=runner`` takes the guards whose name holds the word, ``QUICK=1`` those whose tests are among
-``make test-quick``, ``SHARE=4`` the quarter of this commit (``tests/mutants/shares.py``). Exit code 1 if a mutant
-survives.
+``make test-quick``, ``SHARE=4`` the quarter of this commit (``tests/mutants/shares.py``), those near recent changes
+first. ``MINUTES=15`` begins none after that time. Exit code 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -41,15 +41,17 @@ def main() -> int:
     if not chosen:
         print("No such guard. There are:", *(mutant.guard for mutant in MUTANTS), sep="\n  ")
         return 2
+    until = time.monotonic() + 60 * float(os.environ.get("MINUTES") or "inf")
     with tempfile.TemporaryDirectory(prefix="paca-mutants-") as folder:
         trees = [Path(folder, str(number)) for number in range(AT_ONCE)]
         for tree in trees:
             _copy_to(tree)
         tests = {test for mutant in chosen if not mutant.on_services for test in mutant.tests}
         with Tester(trees[0], tests) as one, Tester(trees[1], tests) as other:
-            survived = _survivors(chosen, [one, other])
-    print(f"{len(chosen) - len(survived)} of {len(chosen)} mutants were killed")
-    return int(bool(survived))
+            killed = try_all(chosen, [one, other], until)
+    for_want_of_time = f"; {left} others were not tried" if (left := killed.count(None)) else ""
+    print(f"{killed.count(True)} of {len(killed) - left} mutants were killed{for_want_of_time}")
+    return int(False in killed)
 
 
 def _quick(mutants: Sequence[Mutant]) -> list[Mutant]:
@@ -84,22 +86,25 @@ def _copy_to(tree: Path) -> None:
             shutil.copy2(ROOT / name, tree / name)
 
 
-def _survivors(mutants: Sequence[Mutant], testers: Sequence[Tester]) -> list[Mutant]:
-    """Try the mutants, one at a time in each tree."""
+def try_all(
+    mutants: Sequence[Mutant], testers: Sequence[Tester], until: float
+) -> list[bool | None]:
+    """Try the mutants in order, one at a time in each tree; gives whether each was killed, and None for those that were
+    left when it was ``until`` on the monotonic clock.
+    """
     free: Queue[Tester] = Queue()
     for tester in testers:
         free.put(tester)
 
-    def is_killed(mutant: Mutant) -> bool:
+    def is_killed(mutant: Mutant) -> bool | None:
         tester = free.get()
         try:
-            return _is_killed(mutant, tester)
+            return _is_killed(mutant, tester) if time.monotonic() < until else None
         finally:
             free.put(tester)
 
     with ThreadPoolExecutor(len(testers)) as pool:
-        killed = list(pool.map(is_killed, mutants))
-    return [mutant for mutant, dead in zip(mutants, killed, strict=True) if not dead]
+        return list(pool.map(is_killed, mutants))
 
 
 def _is_killed(mutant: Mutant, tester: Tester) -> bool:

@@ -14,7 +14,8 @@ RECENT = 20  # commits
 def share(mutants: Sequence[Mutant], parts: int, root: Path) -> list[Mutant]:
     """The mutants whose guard or tests stand in recently changed files, and one of ``parts`` parts of the others.
 
-    Each commit has another part. Without enough history it is all mutants. Prints what it has chosen.
+    Those near changes come first. Each commit has another part and another order. Without enough history it is all
+    mutants. Prints what it has chosen.
     """
     commit = _git(root, "rev-parse", "HEAD").strip()
     # The working tree counts too.
@@ -30,13 +31,19 @@ def share(mutants: Sequence[Mutant], parts: int, root: Path) -> list[Mutant]:
         f"{len(part)} of {len(others)} others by commit {commit[:8]}; without SHARE it is all",
         flush=True,
     )
-    return [mutant for mutant in mutants if near(mutant) or mutant.guard in part]
+    found = [mutant for mutant in mutants if near(mutant) or mutant.guard in part]
+    return sorted(found, key=lambda each: (not near(each), number_of(each.guard, commit)))
 
 
 def in_part(guard: str, commit: str, parts: int) -> bool:
     """Whether the run for this commit tries the guard."""
+    return number_of(guard, commit) % parts == 0
+
+
+def number_of(guard: str, commit: str) -> int:
+    """The place of the guard in the order of this commit."""
     digest = hashlib.sha256(f"{commit} {guard}".encode()).digest()
-    return int.from_bytes(digest[:8]) % parts == 0
+    return int.from_bytes(digest[:8])
 
 
 def _near(mutants: Sequence[Mutant], changed: set[str], root: Path) -> Callable[[Mutant], bool]:

@@ -2,10 +2,12 @@
 
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from tests.mutants import shares
+from tests.mutants.__main__ import try_all
 from tests.mutants.changes import never
 from tests.mutants.guards import Mutant
 
@@ -63,6 +65,21 @@ def test_guard_is_in_every_share_after_its_file_or_its_test_has_changed(
     assert (
         "1 mutants in files that the last 1 commits changed, and 0 of 1" in capsys.readouterr().out
     )
+
+
+def test_guards_near_changes_come_first_and_each_commit_has_another_order(repository: Path):
+    orders = {
+        tuple(sorted(FILES, key=lambda guard: shares.number_of(guard, commit)))
+        for commit in COMMITS
+    }
+    assert orders == {("part-a", "part-b"), ("part-b", "part-a")}
+    (repository / "tests/test_b.py").write_text("changed\n")
+    git(repository, "add", ".")
+    assert chosen(repository, 1) == ["part-b", "part-a"]
+
+
+def test_mutants_that_are_left_when_the_time_is_over_are_not_tried_and_not_counted_as_killed():
+    assert try_all(MUTANTS, [Mock(), Mock()], until=0.0) == [None, None]
 
 
 def test_all_mutants_are_tried_where_the_history_is_too_short(repository: Path):
