@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -151,8 +151,19 @@ def watched() -> Iterator[PageWatcher]:
 
 
 @pytest.fixture
+def after_pages() -> Iterator[ExitStack]:
+    """What a test undoes once its pages are closed: an open page would ask for what is gone."""
+    with ExitStack() as undone:
+        yield undone
+
+
+@pytest.fixture
 def open_browser(
-    chromium: Browser, product: Product, signed_in: dict, watched: PageWatcher
+    chromium: Browser,
+    product: Product,
+    signed_in: dict,
+    watched: PageWatcher,
+    after_pages: ExitStack,
 ) -> Iterator[Callable[..., BrowserContext]]:
     """Opens browsers of the admin. A problem on any of their pages fails the test."""
     opened = []

@@ -1,7 +1,8 @@
 """The list of agents: its filters are links, work by keyboard, and fit a phone."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,10 +17,9 @@ from tests.browser.test_check_ins import PHONE
 
 
 @pytest.fixture
-def crew(product: Product) -> Iterator[None]:
+def crew(product: Product, after_pages: ExitStack) -> None:
     run(product, "hire")
-    yield
-    run(product, "retire")
+    after_pages.callback(run, product, "retire")
 
 
 def run(product: Product, function: str) -> None:

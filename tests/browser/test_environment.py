@@ -3,7 +3,8 @@
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,12 @@ VALUE = "postgres://nora:a-long-secret@db.example/one"
 
 
 @pytest.fixture
-def settings(product: Product) -> Iterator[str]:
+def settings(product: Product, after_pages: ExitStack) -> str:
     """The address of the settings of an agent of its own: other tests start sandboxes of Guide."""
     seed = "from tests.browser import held_model_seed as seed; "
-    yield product.seeds.run(f"{seed}print(seed.hire({NAME!r}))").strip() + "settings/"
-    product.seeds.run(f"{seed}seed.retire({NAME!r})")
+    address = product.seeds.run(f"{seed}print(seed.hire({NAME!r}))").strip()
+    after_pages.callback(product.seeds.run, f"{seed}seed.retire({NAME!r})")
+    return address + "settings/"
 
 
 def end_hold() -> None:

@@ -1,7 +1,7 @@
 """The menu of a conversation pauses, starts over and deletes; a run that ends in the background is told."""
 
 import re
-from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -28,9 +28,8 @@ HIDE = """
 
 
 @pytest.fixture
-def vera(product: Product) -> Iterator[HeldModel]:
-    with held_model(product) as model:
-        yield model
+def vera(product: Product, after_pages: ExitStack) -> HeldModel:
+    return after_pages.enter_context(held_model(product))
 
 
 def pause(page: Page, vera: HeldModel) -> None:
