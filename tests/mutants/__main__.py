@@ -25,7 +25,7 @@ from tests.mutants.changes import changed, function_of, markers
 from tests.mutants.forking import names
 from tests.mutants.guards import MUTANTS, Mutant
 from tests.mutants.shares import share
-from tests.mutants.tester import FAIL_QUICKLY, Tester
+from tests.mutants.tester import FAIL_QUICKLY, PATIENT, Tester
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AT_ONCE = 2  # mutants, each in a copy of the tree
@@ -124,7 +124,7 @@ def _verdict(mutant: Mutant, tester: Tester) -> str:
                 and tester.run(mutant.tests, file, function) == pytest.ExitCode.TESTS_FAILED
             ):
                 return "killed"
-    whole = _run(mutant, tester.tree)
+    whole = _run(mutant, tester.tree, *PATIENT)
     with _without_guard(mutant, tester.tree):
         ended = _run(mutant, tester.tree, *FAIL_QUICKLY)
     if whole != pytest.ExitCode.OK:

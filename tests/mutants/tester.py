@@ -13,6 +13,8 @@ import pytest
 from tests.mutants.forking import CANNOT_TELL
 
 # A mutant may hang, and how a test fails interests nobody.
+# With every guard in place, beside other work and at a low priority, a test that takes a minute may take some.
+PATIENT = ("--timeout=900",)
 FAIL_QUICKLY = (
     *(
         "-x",
