@@ -4,13 +4,22 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser import actions
 from tests.browser.conftest import PageWatcher, Product
 from tests.browser.test_accessibility import violations
 from tests.browser.test_appearance import LOOKS
 from tests.browser.test_task_page import open_new_task
+
+TEXTS_OF_TEN_FRAMES = """async () => {
+  const texts = new Set();
+  for (let frame = 0; frame < 10; frame += 1) {
+    await new Promise(requestAnimationFrame);
+    texts.add(document.querySelector(".doc-in > .prose").textContent.trim());
+  }
+  return [...texts];
+}"""
 
 
 @pytest.fixture
@@ -41,6 +50,35 @@ def test_doc_is_written_versioned_and_restored(project: Page) -> None:
     restored.get_by_role("button", name="Restore").click()
     project.get_by_role("dialog").get_by_role("button", name="Restore").click()
     expect(project.locator(".doc-in .prose em")).to_have_text("version")
+
+
+def test_saved_doc_stays_on_the_page_when_an_older_answer_comes_late(
+    project: Page, open_browser: Callable[..., BrowserContext]
+) -> None:
+    go(project, "d")
+    project.get_by_role("button", name="New doc").first.click()
+    project.get_by_role("textbox", name="Text").fill("First.")
+    project.get_by_role("button", name="Save").click()
+    project.get_by_role("button", name="Edit", exact=True).click()
+    project.get_by_role("textbox", name="Text").fill("Second.")
+    held: list[Route] = []
+    doc = re.compile(r"/api/v1/.*/docs/[^/]+/$")
+    project.route(
+        doc, lambda route: held.append(route), times=1
+    )  # the next request is the read below
+    other = open_browser().new_page()
+    other.goto(project.url)
+    with project.expect_request(doc):  # the first page hears of a change, and reads its doc again
+        other.get_by_role("button", name="New doc").first.click()
+    project.evaluate("1")  # a request is handed to its route after it is told
+    [route] = held
+    first = route.fetch()
+    assert "First." in first.text()
+    project.keyboard.press("Control+s")
+    expect(project.locator(".doc-in > .prose")).to_have_text("Second.")
+    with project.expect_event("requestfinished", lambda sent: sent == route.request):
+        route.fulfill(response=first)
+    assert project.evaluate(TEXTS_OF_TEN_FRAMES) == ["Second."]
 
 
 def test_docs_are_put_into_folders(project: Page) -> None:

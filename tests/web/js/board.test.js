@@ -64,6 +64,16 @@ test("the server is told which card a moved one is below or above", () => {
   same(placeOf(board(1), 1), {});
 });
 
+test("a card stays where a person has put it when the board is loaded before the move is stored", () => {
+  const moved = boardReducer(board(1, 2), { act: "move", number: 1, status: "done", index: 0 });
+  const columns = board(1, 2, 3).columns.map(({ status, count, cards }) => ({ status, count, tasks: cards }));
+  const loaded = boardReducer(moved, { act: "loaded", columns });
+  same(find(loaded, 1).column.status.id, "done");
+  same(find(loaded, 3).column.status.id, "todo");
+  const refused = boardReducer(loaded, { act: "refused", number: 1 });
+  same(find(refused, 1).column.status.id, "todo");
+});
+
 test("whatever moves are refused in whatever order, no card is lost or doubled", () => {
   for (let seed = 1; seed <= 60; seed += 1) {
     const random = randomly(seed);

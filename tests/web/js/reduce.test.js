@@ -1,6 +1,7 @@
 import { check, randomly, same, test } from "./harness.js";
 import { Log, anyLog, usage } from "./logs.js";
 import { eventHandlers } from "../../../paca/web/static/paca/conversation/event-handlers.js";
+import { emptyHistory, historyReducer } from "../../../paca/web/static/paca/conversation/history.js";
 import { fold, hasGap, initialState, reduce, withOlder } from "../../../paca/web/static/paca/conversation/reduce.js";
 
 const after = (frames, state = initialState()) => fold(state, frames);
@@ -251,3 +252,29 @@ test("a question and a plan have a card until they are answered, and the plan ti
   same(fold(initialState(known), log.frames).plan, known.plan);
   same(withOlder({ ...fold(initialState(known, 2), log.frames.slice(2)) }, log.frames).planMode, true);
 });
+
+for (const [act, flag] of [["pausing", "pausing"], ["stopping", "stopping"]]) {
+  test(`${act} is shown until the log tells of an end that is newer than the button was pressed`, () => {
+    const log = new Log().message("Hello").begin();
+    const earlier = durable(log.frames);
+    const known = { status: "running", last_seq: earlier.at(-1).seq };
+    let history = historyReducer(emptyHistory(known), { act });
+    check(history.run[flag]);
+    history = historyReducer(history, { act: "newest", frames: earlier.slice(0, 1) });
+    check(history.run[flag], "the first page of the log came after it was pressed");
+    for (const frame of earlier.slice(1)) history = historyReducer(history, frame);
+    check(history.run[flag], "an older frame told that the conversation was queued");
+    history = historyReducer(history, { act: "ready", conversation: known });
+    check(history.run[flag], "the socket was ready");
+    const ended = log.finish().frames.filter(({ seq }) => seq > known.last_seq);
+    for (const frame of ended) history = historyReducer(history, frame);
+    check(!history.run[flag]);
+  });
+
+  test(`${act} is over when the server describes the conversation as ended`, () => {
+    const known = { status: "running", last_seq: 4 };
+    const pressed = historyReducer(emptyHistory(known), { act });
+    const ended = historyReducer(pressed, { act: "ready", conversation: { status: "finished", last_seq: 7 } });
+    check(!ended.run[flag]);
+  });
+}

@@ -1,6 +1,7 @@
 // <paca-preview api="...">: the context that a new run gets, by part, with an estimate of its tokens.
 
 import { html, svg } from "../../vendor/lit-html/lit-html.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { ApiError, call } from "../core/api.js";
 import { PacaElement } from "../core/element.js";
 import { visible } from "../core/terminal.js";
@@ -15,6 +16,7 @@ export class PacaPreview extends PacaElement {
   #preview = null;
   #error = "";
   #cause = "chat_message";
+  #order = new AnswerOrder();
 
   connectedCallback() {
     super.connectedCallback();
@@ -23,7 +25,8 @@ export class PacaPreview extends PacaElement {
 
   async load() {
     try {
-      this.#preview = await call("GET", `${this.getAttribute("api")}?trigger_type=${this.#cause}`);
+      const address = `${this.getAttribute("api")}?trigger_type=${this.#cause}`;
+      await this.#order.read(() => call("GET", address), (preview) => { this.#preview = preview; });
       this.#error = "";
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { call } from "../core/api.js";
 import { ApiElement } from "../core/api-element.js";
 import { jsonAttribute } from "../core/element.js";
@@ -21,6 +22,7 @@ const STATES = new Map([
 export class PacaSetup extends ApiElement {
   loaded = true;
   #setup;
+  #order = new AnswerOrder();
   #socket;
   #connected = true;
   #followed = new Set(); // runs that this page has seen running: their output stays open
@@ -43,7 +45,7 @@ export class PacaSetup extends ApiElement {
   }
 
   load() {
-    return this.attempt(async () => this.#take(await call("GET", this.page.urls.setup)), () => this.load());
+    return this.attempt(() => this.#order.read(() => call("GET", this.page.urls.setup), this.#take), () => this.load());
   }
 
   // What happened before the socket was there, or while it was lost, is read again.
@@ -53,15 +55,15 @@ export class PacaSetup extends ApiElement {
     else this.update();
   }
 
-  #take(setup) {
+  #take = (setup) => {
     const before = this.#setup?.builds[0]?.state;
     this.#setup = setup;
     const newest = setup.builds[0]?.state;
     if (before && newest && before !== newest) this.announcer.say(STATES.get(newest).said);
     for (const { state, started_at: at } of setup.builds) if (state === "building") this.#followed.add(at);
-  }
+  };
 
-  #rebuild = () => this.attempt(async () => this.#take(await call("POST", this.page.urls.rebuild, {})));
+  #rebuild = () => this.attempt(() => this.#order.write(() => call("POST", this.page.urls.rebuild, {}), this.#take));
 
   template() {
     const { commands, builds } = this.#setup;

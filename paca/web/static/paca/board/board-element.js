@@ -114,7 +114,7 @@ export class PacaBoard extends ApiElement {
     const all = changes.some(({ noun }) => WHOLE_BOARD.has(noun));
     try {
       if (all || numbers.size > MAX_REFRESHED || (this.view === "list" && numbers.size)) await this.load();
-      else await Promise.all([...numbers].map((number) => this.data.refresh(number, this.filters)));
+      else await Promise.all([...numbers].map((number) => this.data.refresh(number)));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error; // the next change or reconnect loads it
     }

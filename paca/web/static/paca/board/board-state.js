@@ -13,7 +13,7 @@ export function boardReducer(state, action) {
 }
 
 const REDUCERS = new Map(Object.entries({
-  loaded: (state, { columns }) => ({ ...state, loaded: true, moves: new Map(), columns: columns.map(columnOf) }),
+  loaded: (state, { columns }) => movedAgain({ ...state, loaded: true, moves: new Map(), columns: columns.map(columnOf) }, state),
   more: (state, { status, cards, next }) => withColumn(state, status, (column) => ({
     ...column, next, cards: [...column.cards, ...cards.filter(({ number }) => !column.cards.some((card) => card.number === number))],
   })),
@@ -104,6 +104,14 @@ function moved(state, number, statusId, index) {
   const place = Math.max(0, Math.min(index, column.cards.length));
   const next = inserted(rest, statusId, { ...at.card, status: column.status }, place);
   return { ...next, moves: new Map(state.moves).set(number, origin) };
+}
+
+/** The columns as loaded, with the moves that are not stored yet: a card stays where a person has put it. */
+function movedAgain(loaded, before) {
+  return [...before.moves.keys()].reduce((state, number) => {
+    const at = find(before, number);
+    return at ? moved(state, number, at.column.status.id, at.index) : state;
+  }, loaded);
 }
 
 function takenBack(state, number) {

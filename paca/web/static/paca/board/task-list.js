@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { call } from "../core/api.js";
 import { avatar, icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
@@ -12,6 +13,7 @@ export class TaskList {
   #board;
   #tasks = null;
   #next = null;
+  #order = new AnswerOrder();
   #selected = new Set();
   #saving = false;
 
@@ -23,17 +25,20 @@ export class TaskList {
   async load() {
     const { urls } = this.#board.page;
     const query = new URLSearchParams([...this.#board.filters]);
-    const { results, next } = await call("GET", `${urls.tasks}?${query}`);
-    this.#tasks = results;
-    this.#next = next;
-    const there = new Set(results.map(({ number }) => number));
-    this.#selected = new Set([...this.#selected].filter((number) => there.has(number)));
+    await this.#order.read(() => call("GET", `${urls.tasks}?${query}`), ({ results, next }) => {
+      this.#tasks = results;
+      this.#next = next;
+      const there = new Set(results.map(({ number }) => number));
+      this.#selected = new Set([...this.#selected].filter((number) => there.has(number)));
+    });
   }
 
   async #more() {
     try {
-      const { results, next } = await call("GET", this.#next);
-      this.#tasks = [...this.#tasks, ...results];
+      const address = this.#next;
+      const { results, next } = await call("GET", address);
+      if (address !== this.#next) return; // the list was loaded again meanwhile
+      this.#tasks = [...this.#tasks, ...results.filter(({ number }) => !this.#tasks.some((task) => task.number === number))];
       this.#next = next;
       this.#board.update();
     } catch (error) {

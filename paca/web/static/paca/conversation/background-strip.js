@@ -1,6 +1,7 @@
 // The strip above the composer with the commands that run in the background. It is loaded once there is one.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { call } from "../core/api.js";
 import { icon, iconButton } from "../core/icons.js";
 import { readable, tail, visible } from "../core/terminal.js";
@@ -15,6 +16,7 @@ const CAUSES = new Map([
 export class BackgroundStrip {
   #view;
   #commands = [];
+  #order = new AnswerOrder();
   #open = matchMedia("(min-width: 760px)").matches; // a phone has no room for it
   #hidden = false; // closed by the reader, until another command starts
   #seen = new Set(); // commands that this page has seen running: others that have ended are history
@@ -27,12 +29,12 @@ export class BackgroundStrip {
 
   /** Read the commands again. */
   async refresh() {
-    await this.#view.reportErrors(async () => {
-      const { results } = await call("GET", `${this.#view.page.urls.api}background/`);
+    const read = () => call("GET", `${this.#view.page.urls.api}background/`);
+    await this.#view.reportErrors(() => this.#order.read(read, ({ results }) => {
       this.#commands = results;
       for (const { id, state } of results) if (state !== "ended") this.#seen.add(id);
       this.#view.update();
-    });
+    }));
   }
 
   /** Take a frame of a background command. */
@@ -46,11 +48,11 @@ export class BackgroundStrip {
   }
 
   #stop = async (command) => {
-    await this.#view.reportErrors(async () => {
-      const stopped = await call("POST", `${this.#view.page.urls.api}background/${command.id}/stop/`, {});
+    const stop = () => call("POST", `${this.#view.page.urls.api}background/${command.id}/stop/`, {});
+    await this.#view.reportErrors(() => this.#order.write(stop, (stopped) => {
       this.#commands = this.#commands.map((each) => (each.id === stopped.id ? stopped : each));
       this.#view.update();
-    });
+    }));
   };
 
   #toggled = (event) => {

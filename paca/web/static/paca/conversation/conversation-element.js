@@ -175,7 +175,7 @@ export class PacaConversation extends PacaElement {
   /** Stop the agent; false if it does not work. */
   stop = () => {
     if (!isBusy(this.run) || this.run.stopping || !this.page.mayWrite) return false;
-    this.store.dispatch({ act: "stopping", value: true });
+    this.store.dispatch({ act: "stopping" });
     this.connection.command("stop");
     return true;
   };

@@ -6,6 +6,7 @@ import { secondsBetween } from "../core/time.js";
 import { emptyUsage, addUsage, usageFrom } from "./usage.js";
 
 const BUSY = new Set(["running", "waiting"]);
+const ACTIVE = new Set(["queued", ...BUSY]);
 const MAX_LIVE_OUTPUT = 64_000; // characters of live output; the result has all of it
 
 // --- entries --------------------------------------------------------------------------------------
@@ -36,13 +37,18 @@ const isNews = (draft, frame) => frame.seq > draft.known;
 function setStatus(draft, frame, status, { reason = "", detail = "" } = {}) {
   draft.logStatus = status;
   if (isNews(draft, frame)) Object.assign(draft, { status, reason, detail, since: frame.at, waitsFor: "" });
+  if (frame.seq > draft.pressedAt) endCommands(draft, status);
   if (BUSY.has(status)) return;
-  draft.stopping = draft.pausing = false;
   draft.sandbox = draft.compacting = null;
   if (status === "queued") return;
   writable(draft, "live").clear();
   endRetry(draft, {});
   moveReadMessages(draft, Infinity);
+}
+
+/** Show Stop or Pause as carried out if the conversation is not active in this status, which is newer than they. */
+export function endCommands(draft, status) {
+  if (!ACTIVE.has(status)) draft.stopping = draft.pausing = false;
 }
 
 function endRetry(draft, facts) {

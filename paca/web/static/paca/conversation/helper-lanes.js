@@ -1,6 +1,7 @@
 // The lanes of the helpers and teammates above the composer: what each does now, its cost, its Stop, and its approvals. Loaded once there is one.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { call } from "../core/api.js";
 import { icon, iconButton } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
@@ -17,6 +18,7 @@ export class HelperLanes {
   #asks;
   #helpers = null; // null until they are read
   #failed = false;
+  #order = new AnswerOrder();
   #seen = new Set(); // helpers of a call that this page has seen waiting: others are history
   #hidden = false;
   #open = matchMedia("(min-width: 760px)").matches; // a phone has no room for it
@@ -33,9 +35,9 @@ export class HelperLanes {
   /** Read the helpers again. */
   refresh = async () => {
     try {
-      const { results } = await call("GET", `${this.#view.page.urls.api}helpers/`);
-      this.#helpers = results;
+      await this.#order.read(() => call("GET", `${this.#view.page.urls.api}helpers/`), ({ results }) => { this.#helpers = results; });
       this.#failed = false;
+      const results = this.#helpers;
       const newest = this.#view.run.reason === "helpers" ? results.at(-1)?.call_id : null;
       for (const each of results) if (lives(each) || each.call_id === newest) this.#seen.add(each.id);
       if (results.some(({ approval }) => approval)) this.#asks ??= await import("../asks/asks.js");

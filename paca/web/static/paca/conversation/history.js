@@ -17,8 +17,9 @@ export function emptyHistory(known, turn = null) {
 }
 
 function newest({ known, turn, run }, { frames }) {
-  const { pending, connection } = run;
-  const start = { ...startOf(frames, known, known.last_seq, turn), pending, connection };
+  // What the person did before the frames came stays.
+  const { pending, refused, stopping, pausing, pressedAt, connection } = run;
+  const start = { ...startOf(frames, known, known.last_seq, turn), pending, refused, stopping, pausing, pressedAt, connection };
   return { run: fold(start, frames), frames: [...frames], known, turn };
 }
 

@@ -45,6 +45,7 @@ export function initialState(known = {}, after = 0, turn = null) {
     pending: new Map(), // client_id -> {text, on_busy, at}: sent, not yet in the log
     refused: null, // {text, detail} of the last refused message
     stopping: false, // a person pressed Stop, and the log has no end of the turn yet
+    pressedAt: 0, // the newest event that the page knew when a person pressed Stop or Pause
     restApprovedBy: known.rest_approved_by ?? "", // who has approved all later calls
     pausing: false, // a person pressed Pause, and the step that runs is not over yet
     connection: "connecting",

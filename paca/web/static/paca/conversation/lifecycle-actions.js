@@ -12,7 +12,7 @@ export function lifecycleActions(view) {
   return {
     /** Pause after the step that runs. Continue or a message goes on. */
     pause() {
-      view.store.dispatch({ act: "pausing", value: true });
+      view.store.dispatch({ act: "pausing" });
       view.connection.command("pause");
     },
 

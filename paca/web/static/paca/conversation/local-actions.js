@@ -1,6 +1,7 @@
 // State changes by the reader and the connection, which are not events of the log.
 
 import { writable } from "./copy-on-write.js";
+import { endCommands } from "./event-handlers.js";
 import { initialState } from "./initial-state.js";
 
 export const actions = {
@@ -45,12 +46,16 @@ export const actions = {
     return true;
   },
 
-  stopping(draft, { value }) {
-    draft.stopping = value;
+  /** The person pressed Stop. */
+  stopping(draft) {
+    draft.stopping = true;
+    draft.pressedAt = Math.max(draft.known, draft.seq);
   },
 
-  pausing(draft, { value }) {
-    draft.pausing = value;
+  /** The person pressed Pause. */
+  pausing(draft) {
+    draft.pausing = true;
+    draft.pressedAt = Math.max(draft.known, draft.seq);
   },
 
   /** The server refused a control command. */
@@ -70,6 +75,7 @@ export const actions = {
     const { known, status, reason, waitsFor, title, archived, branch, prUrl, usage, context, todo, plan, planMode, background, ...rest } = initialState(conversation, 0, turn);
     Object.assign(draft, { known, status, reason, waitsFor, title: title || draft.title, archived, branch, prUrl, usage, context, todo, plan, planMode, background });
     if (turn && draft.turn?.number !== turn.number) draft.turn = rest.turn;
+    if (known > draft.pressedAt) endCommands(draft, status);
     return true;
   },
 

@@ -31,12 +31,12 @@ export function fold(state, inputs) {
  */
 export function withOlder(state, frames) {
   const { known, status, reason, detail, since, waitsFor, title, archived, branch, prUrl, usage, context, todo, plan, planMode, background, compacting, turn, sandbox } = state;
-  const { live, pending, refused, stopping, pausing, restApprovedBy, connection, ahead } = state;
+  const { live, pending, refused, stopping, pausing, pressedAt, restApprovedBy, connection, ahead } = state;
   const folded = fold(startOf(frames, {}, Infinity), frames);
   const joined = {
     ...folded, known, status, reason, detail, since, waitsFor, title, archived, branch, prUrl, usage, context, todo, plan, planMode, background, compacting, sandbox, restApprovedBy,
     model: folded.model || state.model, demo: folded.model ? folded.demo : state.demo,
-    turn: folded.turn ?? turn, live, pending, refused, stopping, pausing, connection, ahead,
+    turn: folded.turn ?? turn, live, pending, refused, stopping, pausing, pressedAt, connection, ahead,
   };
   for (const { key, live: output } of state.entries.values()) {
     if (output?.length) joined.entries.set(key, { ...joined.entries.get(key), live: output });

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { AnswerOrder } from "./answer-order.js";
 import { call } from "./api.js";
 import { PacaElement } from "./element.js";
 import { avatar, icon } from "./icons.js";
@@ -14,6 +15,7 @@ const MAX_SHOWN = 8;
 
 export class PacaActiveConversations extends PacaElement {
   #conversations = null; // null: the markup from the server is still shown
+  #order = new AnswerOrder();
 
   connectedCallback() {
     this.timer = setInterval(() => this.refresh(), REFRESH_MS);
@@ -35,14 +37,17 @@ export class PacaActiveConversations extends PacaElement {
   async refresh() {
     if (document.hidden) return;
     try {
-      const { results } = await call("GET", this.getAttribute("api"));
-      if (!this.#conversations) this.replaceChildren();
-      this.#conversations = results.filter(({ status }) => ACTIVE.has(status)).slice(0, MAX_SHOWN);
-      this.update();
+      await this.#order.read(() => call("GET", this.getAttribute("api")), this.#take);
     } catch {
       // The list keeps what it showed; the next refresh tries again.
     }
   }
+
+  #take = ({ results }) => {
+    if (!this.#conversations) this.replaceChildren();
+    this.#conversations = results.filter(({ status }) => ACTIVE.has(status)).slice(0, MAX_SHOWN);
+    this.update();
+  };
 
   template() {
     if (!this.#conversations?.length) return nothing;

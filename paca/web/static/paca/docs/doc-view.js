@@ -1,6 +1,7 @@
 // One doc: its text, the editor, its versions and comments.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { call } from "../core/api.js";
 import { ask } from "../core/dialog.js";
 import { icon } from "../core/icons.js";
@@ -26,6 +27,7 @@ export class DocView {
   #conflict = null; // the doc as somebody else has saved it meanwhile
   #versions = null;
   #shown = new GrowingMarkdown();
+  #order = new AnswerOrder();
   #busy = false;
 
   /** `host` is <paca-docs>; `id` is the doc's. */
@@ -40,9 +42,13 @@ export class DocView {
 
   /** Load the doc and its comments. Throws ApiError. */
   async load() {
-    [this.doc] = await Promise.all([call("GET", this.#url), this.discussion.load()]);
+    await Promise.all([this.#order.read(() => call("GET", this.#url), this.#take), this.discussion.load()]);
     if (this.#versions) await this.#loadVersions();
   }
+
+  #take = (doc) => {
+    this.doc = doc;
+  };
 
   edit() {
     this.#editing = true;
@@ -68,11 +74,13 @@ export class DocView {
 
   async #save() {
     const draft = this.#draft;
+    this.#keep(draft);
     const body = { title: draft.title.trim(), text: draft.text };
     this.#busy = true;
     this.#host.update();
     await this.#host.attempt(async () => {
-      if (!(await this.#store(body, this.#conflict ?? draft.base))) return;
+      const stored = await this.#order.write(() => this.#store(body, this.#conflict ?? draft.base), (doc) => this.#take(doc ?? this.#conflict));
+      if (!stored) return;
       this.#saved(draft);
       await this.#host.load();
     });
@@ -80,24 +88,20 @@ export class DocView {
     this.#host.update();
   }
 
-  /** Store title and text, unless others changed them since `base`: gives whether. A move of the doc does not matter. */
+  /** Store title and text; gives the doc, or null if others changed them since `base`. A move of the doc does not matter. */
   async #store(body, base) {
     let known = base.updated_at;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        this.doc = await call("PATCH", this.#url, body, { ifMatch: known });
-        return true;
+        return await call("PATCH", this.#url, body, { ifMatch: known });
       } catch (error) {
         if (error.status !== 412 || attempt === MAX_ATTEMPTS) throw error;
       }
       const present = await call("GET", this.#url);
-      if (present.title === body.title && present.text === body.text) {
-        this.doc = present; // an earlier attempt was stored, and its answer was lost
-        return true;
-      }
+      if (present.title === body.title && present.text === body.text) return present; // an earlier attempt was stored, and its answer was lost
       if (present.title !== base.title || present.text !== base.text) {
         this.#conflict = present;
-        return false;
+        return null;
       }
       known = present.updated_at;
     }
@@ -126,7 +130,11 @@ export class DocView {
 
   async #restore({ number }) {
     const sure = await ask({ title: `Restore version ${number}?`, text: "It becomes a new version; none is lost.", yes: "Restore", danger: false });
-    if (sure) await this.#host.attempt(async () => { this.doc = await call("POST", `${this.#url}versions/${number}/restore/`, {}); await this.load(); });
+    if (!sure) return;
+    await this.#host.attempt(async () => {
+      await this.#order.write(() => call("POST", `${this.#url}versions/${number}/restore/`, {}), this.#take);
+      await this.load();
+    });
   }
 
   async #delete() {
@@ -136,7 +144,7 @@ export class DocView {
 
   async #move(folder) {
     await this.#host.attempt(async () => {
-      this.doc = await call("PATCH", this.#url, { folder: folder || null });
+      await this.#order.write(() => call("PATCH", this.#url, { folder: folder || null }), this.#take);
       await this.#host.load();
     });
   }
@@ -182,6 +190,6 @@ export class DocView {
       ${conflict ? html`<div class="notice notice-wait">${icon("circle-alert")}<div><b><bdi>${visible(conflict.updated_by.name)}</bdi> changed this doc meanwhile.</b> Your version is kept above. Compare, then save again.</div></div>
         <div class="conflict"><div><h3>Your version</h3><div class="prose">${new GrowingMarkdown().update(text, true)}</div></div><div><h3>The present version</h3><div class="prose">${new GrowingMarkdown().update(conflict.text, true)}</div></div></div>` : nothing}
       <div class="row"><button class="btn btn-primary btn-s" ?disabled=${this.#busy}>${this.#busy ? "Saving…" : conflict ? "Save my version" : "Save"}</button>
-        <button type="button" class="btn btn-quiet btn-s" @click=${() => { if (conflict) this.doc = conflict; this.#close(); }}>${conflict ? "Take the present version" : "Cancel"}</button></div></form>`;
+        <button type="button" class="btn btn-quiet btn-s" @click=${() => this.#close()}>${conflict ? "Take the present version" : "Cancel"}</button></div></form>`;
   }
 }

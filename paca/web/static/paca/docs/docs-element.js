@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { call } from "../core/api.js";
 import { ApiElement } from "../core/api-element.js";
 import { ask } from "../core/dialog.js";
@@ -18,6 +19,7 @@ export class PacaDocs extends ApiElement {
   doc = null; // the DocView of the open doc
   #folders = [];
   #docs = [];
+  #order = new AnswerOrder();
   #opened;
   #socket;
 
@@ -40,7 +42,8 @@ export class PacaDocs extends ApiElement {
 
   async load() {
     await this.attempt(async () => {
-      [this.#folders, this.#docs] = await Promise.all([everyPage(this.page.urls.folders), everyPage(`${this.page.urls.docs}?text=false`)]);
+      const lists = () => Promise.all([everyPage(this.page.urls.folders), everyPage(`${this.page.urls.docs}?text=false`)]);
+      await this.#order.read(lists, ([folders, docs]) => { [this.#folders, this.#docs] = [folders, docs]; });
       if (!this.loaded) this.replaceChildren();
       this.loaded = true;
       if (this.page.doc && !this.doc) await this.#show(this.page.doc);
@@ -82,8 +85,8 @@ export class PacaDocs extends ApiElement {
 
   async newDoc(folder = null) {
     await this.attempt(async () => {
-      const made = await this.intents.run(`doc in ${folder}`, (key) => call("POST", this.page.urls.docs, { title: "Untitled", text: "", folder }, { idempotencyKey: key }));
-      this.#docs = [...this.#docs.filter(({ id }) => id !== made.id), made];
+      const make = (key) => call("POST", this.page.urls.docs, { title: "Untitled", text: "", folder }, { idempotencyKey: key });
+      const made = await this.#order.write(() => this.intents.run(`doc in ${folder}`, make), (doc) => { this.#docs = withOne(this.#docs, doc); });
       history.pushState(null, "", this.page.urls.doc.replace("DOC", made.id));
       await this.#show(made.id);
       this.doc.edit();
@@ -94,8 +97,8 @@ export class PacaDocs extends ApiElement {
     const name = this.querySelector("input[name=folder]").value.trim();
     if (!name) return;
     await this.attempt(async () => {
-      const made = await this.intents.run(`folder ${name}`, (key) => call("POST", this.page.urls.folders, { name, parent: null }, { idempotencyKey: key }));
-      this.#folders = [...this.#folders.filter(({ id }) => id !== made.id), made];
+      const make = (key) => call("POST", this.page.urls.folders, { name, parent: null }, { idempotencyKey: key });
+      await this.#order.write(() => this.intents.run(`folder ${name}`, make), (folder) => { this.#folders = withOne(this.#folders, folder); });
       this.querySelector("input[name=folder]").value = "";
     });
   }
@@ -146,5 +149,7 @@ export class PacaDocs extends ApiElement {
     return this.load();
   }
 }
+
+const withOne = (list, made) => [...list.filter(({ id }) => id !== made.id), made];
 
 customElements.define("paca-docs", PacaDocs);

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { ApiError, call } from "../core/api.js";
 import { PacaElement } from "../core/element.js";
 import { avatar, icon } from "../core/icons.js";
@@ -17,6 +18,7 @@ export class PacaInbox extends PacaElement {
   #rows = null;
   #next = null;
   #error = "";
+  #order = new AnswerOrder();
 
   connectedCallback() {
     this.replaceChildren();
@@ -42,10 +44,19 @@ export class PacaInbox extends PacaElement {
     this.update();
   }
 
-  load(url = this.getAttribute("api")) {
+  load() {
+    return this.#attempt(() => this.#order.read(() => call("GET", this.getAttribute("api")), ({ results, next }) => {
+      this.#rows = results;
+      this.#next = next;
+    }));
+  }
+
+  #loadOlder() {
+    const address = this.#next;
     return this.#attempt(async () => {
-      const { results, next } = await call("GET", url);
-      this.#rows = url === this.getAttribute("api") ? results : [...this.#rows, ...results];
+      const { results, next } = await call("GET", address);
+      if (address !== this.#next) return; // the list was loaded again meanwhile
+      this.#rows = [...this.#rows, ...results.filter(({ id }) => !this.#rows.some((row) => row.id === id))];
       this.#next = next;
     });
   }
@@ -72,7 +83,7 @@ export class PacaInbox extends PacaElement {
     const unread = this.#rows.some(({ read_at: read }) => !read);
     return html`${unread ? html`<div class="row row-end"><button type="button" class="btn btn-s" @click=${() => this.#readAll()}>${icon("check")}Mark all as read</button></div>` : nothing}
       ${daysOf(this.#rows).map(([day, rows]) => html`<section><h2 class="small muted inbox-day">${day}</h2><ul class="card rowlist">${repeat(rows, ({ id }) => id, (row) => this.#row(row))}</ul></section>`)}
-      ${this.#next ? html`<button type="button" class="btn" @click=${() => this.load(this.#next)}>Show older</button>` : nothing}`;
+      ${this.#next ? html`<button type="button" class="btn" @click=${() => this.#loadOlder()}>Show older</button>` : nothing}`;
   }
 
   #row(row) {

@@ -5,6 +5,7 @@ import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { ASKS } from "../asks/ask-keys.js";
 import { countdownOf } from "../asks/ask-words.js";
 import { card } from "../asks/asks.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { ApiError, call } from "../core/api.js";
 import { PacaElement } from "../core/element.js";
 import { avatar, icon } from "../core/icons.js";
@@ -23,6 +24,7 @@ export class PacaWaitingCalls extends PacaElement {
   #chosen = ""; // the call_id of the row whose card is shown
   #kept = null; // the chosen row, if the call was decided elsewhere while its card is shown
   #error = "";
+  #order = new AnswerOrder();
 
   connectedCallback() {
     super.connectedCallback();
@@ -44,9 +46,10 @@ export class PacaWaitingCalls extends PacaElement {
   refresh = async () => {
     if (document.hidden) return;
     try {
-      const { results } = await call("GET", this.getAttribute("api"));
-      this.#keepDecided(results);
-      this.#rows = results.sort((one, other) => one.deadline.localeCompare(other.deadline));
+      await this.#order.read(() => call("GET", this.getAttribute("api")), ({ results }) => {
+        this.#keepDecided(results);
+        this.#rows = results.sort((one, other) => one.deadline.localeCompare(other.deadline));
+      });
       this.#error = "";
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

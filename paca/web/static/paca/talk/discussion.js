@@ -1,6 +1,7 @@
 // The comments on a task or a doc: threads, with fields to write, answer and edit.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { AnswerOrder } from "../core/answer-order.js";
 import { call } from "../core/api.js";
 import { ask } from "../core/dialog.js";
 import { avatar, icon, iconButton } from "../core/icons.js";
@@ -43,6 +44,7 @@ export class Discussion {
   comments = [];
   #host;
   #url;
+  #order = new AnswerOrder();
   #answering = ""; // the id of the comment that is being answered
   #editing = "";
   #boxes = new Map(); // place -> CommentBox
@@ -56,19 +58,21 @@ export class Discussion {
 
   /** Load the comments. Throws ApiError. */
   async load() {
-    this.comments = await everyPage(this.#url);
+    await this.#order.read(() => everyPage(this.#url), (comments) => { this.comments = comments; });
   }
 
   // --- writing ------------------------------------------------------------------------------------
 
   async #add(text, parent, action) {
-    const made = await call("POST", this.#url, { text, parent }, { idempotencyKey: action });
-    if (!this.comments.some(({ id }) => id === made.id)) this.comments = [...this.comments, made];
+    await this.#order.write(() => call("POST", this.#url, { text, parent }, { idempotencyKey: action }), (made) => {
+      if (!this.comments.some(({ id }) => id === made.id)) this.comments = [...this.comments, made];
+    });
   }
 
   async #edit({ id, updated_at: since }, text) {
-    const edited = await call("PATCH", `${this.#url}${id}/`, { text }, { ifMatch: since });
-    this.comments = this.comments.map((each) => (each.id === id ? edited : each));
+    await this.#order.write(() => call("PATCH", `${this.#url}${id}/`, { text }, { ifMatch: since }), (edited) => {
+      this.comments = this.comments.map((each) => (each.id === id ? edited : each));
+    });
   }
 
   async #delete(comment) {

@@ -1,5 +1,6 @@
 // One task on the server: its object, activity and runs, and the writes of this page.
 
+import { AnswerOrder } from "../core/answer-order.js";
 import { ApiError, call, newClientId } from "../core/api.js";
 import { everyPage } from "../talk/discussion.js";
 
@@ -18,6 +19,11 @@ export class TaskData {
   #number;
   #mayReadConversations;
   #intents;
+  #taskOrder = new AnswerOrder();
+  #activityOrder = new AnswerOrder();
+  #attachmentsOrder = new AnswerOrder();
+  #runsOrder = new AnswerOrder();
+  #suggestionOrder = new AnswerOrder();
 
   /** `page` is the object that the server wrote into the element; `intents` have the keys of its actions. */
   constructor(page, intents) {
@@ -33,15 +39,19 @@ export class TaskData {
   }
 
   async loadTask() {
-    this.task = await call("GET", this.#urls.one);
+    await this.#taskOrder.read(() => call("GET", this.#urls.one), this.#takeTask);
   }
 
+  #takeTask = (task) => {
+    this.task = task;
+  };
+
   async loadActivity() {
-    this.activity = await everyPage(this.#urls.activity);
+    await this.#activityOrder.read(() => everyPage(this.#urls.activity), (rows) => { this.activity = rows; });
   }
 
   async loadAttachments() {
-    this.attachments = await everyPage(this.#urls.attachments);
+    await this.#attachmentsOrder.read(() => everyPage(this.#urls.attachments), (files) => { this.attachments = files; });
   }
 
   /** Upload a file. Throws ApiError. */
@@ -59,34 +69,45 @@ export class TaskData {
 
   async loadRuns() {
     if (!this.#mayReadConversations) return;
-    const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#number}&last_words=true`);
-    this.runs = results;
-    if (results.length) this.branches = await this.#loadBranches();
+    await this.#runsOrder.read(() => this.#readRuns(), ([runs, branches]) => { [this.runs, this.branches] = [runs, branches]; });
   }
 
-  async #loadBranches() {
+  async #readRuns() {
+    const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#number}&last_words=true`);
+    return [results, results.length ? await this.#readBranches() : []];
+  }
+
+  async #readBranches() {
     const { results } = await call("GET", this.#urls.branches);
     return results.filter(({ pushed, pr_number: pull }) => pushed || pull !== null);
   }
 
   /** The suggestion of an agent for the description that nobody has decided on, or null. Throws ApiError. */
   async loadSuggestion() {
-    this.suggestion = null;
-    if (!this.runs.some((run) => run.trigger_type === "description_write")) return;
+    await this.#suggestionOrder.read(() => this.#readSuggestion(), this.#takeSuggestion);
+  }
+
+  async #readSuggestion() {
+    if (!this.runs.some((run) => run.trigger_type === "description_write")) return null;
     try {
       const newest = await call("GET", this.#urls.suggestion);
-      this.suggestion = newest.state === "open" ? newest : null;
+      return newest.state === "open" ? newest : null;
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== NOT_FOUND) throw error;
+      return null;
     }
   }
+
+  #takeSuggestion = (suggestion) => {
+    this.suggestion = suggestion;
+  };
 
   /**
    * Change fields. `unlessChangedSince` is the `updated_at` that the change is based on: with it the server
    * refuses to overwrite a later change, and the ApiError has the present object. Throws ApiError.
    */
   async change(fields, unlessChangedSince) {
-    this.task = await call("PATCH", this.#urls.one, fields, { ifMatch: unlessChangedSince });
+    await this.#taskOrder.write(() => call("PATCH", this.#urls.one, fields, { ifMatch: unlessChangedSince }), this.#takeTask);
     try {
       await this.loadActivity();
     } catch (error) {
@@ -144,16 +165,16 @@ export class TaskData {
   /** Make the suggestion the description, unless the task or the suggestion was changed meanwhile. Throws ApiError. */
   async keepSuggestion() {
     const { id, turn } = this.suggestion;
-    await call("POST", `${this.#urls.suggestion}keep/`, { id, turn }, { ifMatch: this.task.updated_at, idempotencyKey: newClientId() });
-    this.suggestion = null;
+    const keep = () => call("POST", `${this.#urls.suggestion}keep/`, { id, turn }, { ifMatch: this.task.updated_at, idempotencyKey: newClientId() });
+    await this.#suggestionOrder.write(keep, () => this.#takeSuggestion(null));
     await Promise.all([this.loadTask(), this.loadActivity()]);
   }
 
   /** Leave the description as it is, unless the suggestion was changed meanwhile. Throws ApiError. */
   async discardSuggestion() {
     const { id, turn } = this.suggestion;
-    await call("POST", `${this.#urls.suggestion}discard/`, { id, turn }, { idempotencyKey: newClientId() });
-    this.suggestion = null;
+    const discard = () => call("POST", `${this.#urls.suggestion}discard/`, { id, turn }, { idempotencyKey: newClientId() });
+    await this.#suggestionOrder.write(discard, () => this.#takeSuggestion(null));
   }
 
   /** Start work that waits for it. Throws ApiError. */
