@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -9,8 +10,9 @@ from django.db.models import QuerySet
 from paca.agents import encryption, mcp_secrets
 from paca.agents.models import Agent, McpServer
 from paca.agents.services import mcp_tools
+from paca.agents.services.mcp_servers import is_another
 from paca.common.errors import NotFound
-from paca.engine.mcp.settings import McpServerSettings, ServerState
+from paca.engine.mcp.settings import McpServerSettings, PinnedTool, ServerState
 from paca.projects.models import Project
 
 
@@ -49,6 +51,20 @@ def settings_of(agent_id: UUID) -> tuple[McpServerSettings, ...]:
         except encryption.SecretUnreadable as error:
             mcp_tools.report(agent_id, server.pk, state=ServerState.UNAVAILABLE, error=error.detail)
     return tuple(found)
+
+
+def decided(
+    agent_id: UUID, server: McpServerSettings, names: Sequence[str]
+) -> dict[str, PinnedTool] | None:
+    """What people have decided by now on these tools of a server of the agent, as the engine knows the server.
+
+    None if it is switched off or deleted, or another program or host stands in its place.
+    """
+    present = McpServer.objects.enabled().filter(agent=agent_id, pk=server.id).first()
+    if present is None or is_another(present, server):
+        return None
+    tools = present.tools.offered().filter(name__in=names) if names else ()
+    return {tool.name: tool.pin for tool in tools}
 
 
 def as_settings(server: McpServer) -> McpServerSettings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from paca.agents import mcp_reading, mcp_tokens
@@ -33,6 +33,11 @@ class RunMcpServers:
             refused=refused,
             run=lambda service: functools.partial(self._database.call, service),
         )
+
+    async def decided(
+        self, server: McpServerSettings, names: Sequence[str]
+    ) -> Mapping[str, PinnedTool] | None:
+        return await self._database.call(mcp_reading.decided, self._agent_id, server, names)
 
     async def report(
         self,

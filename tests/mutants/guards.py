@@ -1580,6 +1580,27 @@ MUTANTS = (
         ("tests/sandbox/test_pipes.py::test_processes_with_a_pipe_end_when_the_worker_detaches",),
     ),
     Mutant(
+        "mcp-tools-that-are-switched-off-are-not-called",
+        never,
+        (
+            "tests/engine/mcp/test_servers.py::test_a_tool_that_is_switched_off_is_not_called_within_the_turn",
+        ),
+    ),
+    Mutant(
+        "mcp-servers-that-are-switched-off-are-not-read",
+        never,
+        (
+            "tests/engine/mcp/test_servers.py::test_a_server_that_is_deleted_is_neither_called_nor_read_within_the_turn",
+        ),
+    ),
+    Mutant(
+        "mcp-tools-that-are-safe-no-more-ask",
+        never,
+        (
+            "tests/engine/mcp/test_servers.py::test_calls_of_a_tool_that_is_safe_no_more_do_not_run_and_the_next_step_asks",
+        ),
+    ),
+    Mutant(
         "mcp-names-do-not-collide",
         value("is_changed"),
         ("tests/engine/mcp/test_offers.py::test_names_are_valid_short_and_never_shared",),

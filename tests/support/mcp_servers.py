@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -115,6 +115,14 @@ class MemoryServers:
     async def access_token(self, server: McpServerSettings, refused: str = "") -> str:
         self.tokens.append(refused)
         return f"token-{len(self.tokens)}"
+
+    async def decided(
+        self, server: McpServerSettings, names: Sequence[str]
+    ) -> Mapping[str, PinnedTool] | None:
+        if server.id not in self.servers:
+            return None
+        tools = self.servers[server.id].tools
+        return {name: tools[name] for name in names if name in tools}
 
     async def report(
         self,

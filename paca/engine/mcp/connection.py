@@ -211,6 +211,10 @@ class ServerConnection:
         self._tokens.add(token)
         return token
 
+    async def decided(self, *names: str) -> Mapping[str, PinnedTool] | None:
+        """What people have decided by now, as ``McpServers.decided`` gives it."""
+        return await self._servers.decided(self.settings, names)
+
     async def _take_offer(self, session: SdkSession) -> None:
         """Ask what the server offers, and report it: the answer says which tools people have accepted."""
         offer = await session.list_offer()

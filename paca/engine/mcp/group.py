@@ -81,6 +81,9 @@ class ServerGroup:
 
     async def before_step(self) -> ServerNews:
         """Connect what is due, and tell what is new. Only the first step of a turn waits, for ``WAIT_SECONDS`` at most."""
+        for tool in self._shown.values():
+            if isinstance(tool, McpTool):
+                tool.begin_step()
         for each in self._due():
             _ = each.begin()
         if self._is_first_step:

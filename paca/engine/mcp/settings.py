@@ -132,6 +132,15 @@ class McpServers(Protocol):
         """
         ...
 
+    async def decided(
+        self, server: McpServerSettings, names: Sequence[str]
+    ) -> Mapping[str, PinnedTool] | None:
+        """These of the server's tools as people have decided on them by now, in the middle of a turn.
+
+        None if the server is switched off or deleted, or another one stands in its place.
+        """
+        ...
+
     async def report(
         self,
         server: McpServerSettings,
@@ -158,6 +167,12 @@ class NoMcpServers:
     async def access_token(self, server: McpServerSettings, refused: str = "") -> str:
         """Raise ``SignInNeeded``."""
         raise SignInNeeded
+
+    async def decided(
+        self, server: McpServerSettings, names: Sequence[str]
+    ) -> Mapping[str, PinnedTool] | None:
+        """None."""
+        return None
 
     async def report(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict
@@ -31,6 +31,13 @@ UNKNOWN = "It may have had its effect, or may still have it: check before you re
 CHANGED = (
     "{name} did not run: its server describes it otherwise than when people accepted it. A person has to look at it"
     " in the settings of the agent. Do without it."
+)
+SWITCHED_OFF = (
+    "{name} did not run: people have switched it off since this turn began. Do without it."
+)
+SERVER_OFF = "{name} did not run: people have switched the MCP server {server} off. Do without it."
+ASKS_NOW = (
+    "{name} did not run: people approve its calls again, from now on. Call it again to ask them."
 )
 GONE = "{name} did not run: its server does not have it any more. Do without it."
 
@@ -66,6 +73,15 @@ class McpTool(Tool[McpArguments]):
         self.name = name
         self.pinned = pinned
         self.connection = connection
+        self._is_safe_no_more = False
+
+    def begin_step(self) -> None:
+        """Let the calls of this step ask if people have taken back that the tool is safe.
+
+        Within a step they do not: its other calls have been judged already.
+        """
+        if self._is_safe_no_more:
+            self.pinned = replace(self.pinned, safe=False)
 
     @property
     def own_spec(self) -> ToolSpec:
@@ -100,6 +116,8 @@ class McpTool(Tool[McpArguments]):
         return 2 * (settings.start_seconds + settings.call_seconds)
 
     async def act(self, arguments: McpArguments, context: ToolContext) -> ToolOutput:
+        if refusal := await self._taken_back():
+            return ToolOutput(refusal, failed=True, cause="refused")
         given = json.loads(to_storable_json(arguments.model_dump(mode="json")))
         request = Request(self.connection, self.name, has_effect=True)
 
@@ -113,6 +131,23 @@ class McpTool(Tool[McpArguments]):
 
         return await answer(request, call)
 
+    async def _taken_back(self) -> str:
+        """Why the call must not run by what people have decided since the turn began; empty if it may."""
+        decided = await self.connection.decided(self.pinned.offer.name)
+        if decided is None:
+            return SWITCHED_OFF.format(name=self.name)
+        now = decided.get(self.pinned.offer.name)
+        if now is None:
+            return GONE.format(name=self.name)
+        # guard: mcp-tools-that-are-switched-off-are-not-called
+        if not _allows(now, self.pinned):
+            return SWITCHED_OFF.format(name=self.name)
+        # guard: mcp-tools-that-are-safe-no-more-ask
+        if self.pinned.safe and not now.safe:
+            self._is_safe_no_more = True
+            return ASKS_NOW.format(name=self.name)
+        return ""
+
     def _refusal(self) -> str:
         """Why the call must not be sent to the server as it is now; empty if it may."""
         offered = (self.connection.offered or {}).get(self.pinned.offer.name)
@@ -120,6 +155,11 @@ class McpTool(Tool[McpArguments]):
         if offered == self.pinned.hash:
             return ""
         return (GONE if offered is None else CHANGED).format(name=self.name)
+
+
+def _allows(now: PinnedTool, then: PinnedTool) -> bool:
+    """Whether people still allow a tool. Of another description than that of the turn the server itself tells."""
+    return now.enabled and (now.accepted or now.hash != then.hash)
 
 
 async def answer(request: Request, ask: Callable[[SdkSession], Any]) -> ToolOutput:
@@ -204,8 +244,12 @@ class _OnServers(Tool[Any]):
     def subject(self, arguments: Any) -> str:
         return to_one_line(to_storable(getattr(arguments, "uri", "") or arguments.server))
 
-    def _find(self, server: str) -> ServerConnection | ToolOutput:
+    async def _find(self, server: str) -> ServerConnection | ToolOutput:
         found = self._connections.get(server)
+        # guard: mcp-servers-that-are-switched-off-are-not-read
+        if found is not None and await found.decided() is None:
+            text = SERVER_OFF.format(name=self.name, server=server)
+            return ToolOutput(text, failed=True, cause="refused")
         if found is not None:
             return found
         known = ", ".join(self._connections)
@@ -227,7 +271,7 @@ class ListMcpResources(_OnServers):
         pass
 
     async def act(self, arguments: Any, context: ToolContext) -> ToolOutput:
-        connection = self._find(arguments.server)
+        connection = await self._find(arguments.server)
         if isinstance(connection, ToolOutput):
             return connection
 
@@ -257,7 +301,7 @@ class ReadMcpResource(_OnServers):
         uri: str
 
     async def act(self, arguments: Any, context: ToolContext) -> ToolOutput:
-        connection = self._find(arguments.server)
+        connection = await self._find(arguments.server)
         if isinstance(connection, ToolOutput):
             return connection
 
@@ -286,7 +330,7 @@ class ReadMcpPrompt(_OnServers):
         arguments: dict[str, str] = {}
 
     async def act(self, arguments: Any, context: ToolContext) -> ToolOutput:
-        connection = self._find(arguments.server)
+        connection = await self._find(arguments.server)
         if isinstance(connection, ToolOutput):
             return connection
 

@@ -200,6 +200,27 @@ def test_safe_and_switched_off_tools_reach_the_run(
     assert (pin.accepted, pin.safe, pin.enabled, pin.offer) == (True, True, False, tool("log"))
 
 
+def test_running_turn_reads_what_people_decide_meanwhile(
+    world: World, api: Api, server: McpServer
+) -> None:
+    report(server, tool("log"))
+    accept(server, tool("log"), by=world.owner, safe=True)
+    [settings] = mcp_reading.settings_of(world.agent.pk)
+
+    def decided() -> list[bool] | None:
+        pins = mcp_reading.decided(world.agent.pk, settings, ["log", "none"])
+        return None if pins is None else [pins["log"].enabled, pins["log"].safe]
+
+    assert decided() == [True, True]
+    body = {"tools": [{"name": "log", "safe": False, "enabled": False}]}
+    assert api.post(path(world, server.pk, "tools"), body).status_code == 200
+    assert decided() == [False, False]
+    assert mcp_reading.decided(world.project.pk, settings, []) is None  # of no such agent
+    for change in ({"enabled": False}, {"enabled": True, "command": "another"}):
+        assert api.patch(path(world, server.pk), change).status_code == 200
+        assert decided() is None
+
+
 def test_error_of_a_report_is_stored_without_the_secrets_that_it_repeats(world: World) -> None:
     headers = {"Authorization": f"Bearer {KEY}"}
     server = mcp_servers.create(world.agent, by=world.owner, **LINEAR, headers=headers)

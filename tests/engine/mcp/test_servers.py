@@ -179,6 +179,44 @@ async def test_a_tool_that_has_changed_is_not_called_until_a_person_accepts_it(r
     assert "mcp__sly__another" not in run.names()
 
 
+async def test_a_tool_that_is_switched_off_is_not_called_within_the_turn(run):
+    run.servers.add_stdio("good")
+    await run.begin_turn()
+    assert (await run.call("mcp__good__echo", text="on")).output == "echo: on"
+    run.servers.accept("good", "echo", enabled=False)
+    refused = await run.call("mcp__good__echo", text="on")
+    assert (refused.cause, "people have switched it off" in refused.output) == ("refused", True)
+    run.servers.accept("good", "echo", enabled=True)
+    assert (await run.call("mcp__good__echo", text="on")).output == "echo: on"
+
+
+async def test_a_server_that_is_deleted_is_neither_called_nor_read_within_the_turn(run):
+    run.servers.add_stdio("good")
+    await run.begin_turn()
+    run.servers.servers.clear()
+    calls = [
+        await run.call("mcp__good__echo", text="on"),
+        await run.call("list_mcp_resources", server="good"),
+    ]
+    assert [(each.cause, "switched" in each.output) for each in calls] == [("refused", True)] * 2
+
+
+async def test_calls_of_a_tool_that_is_safe_no_more_do_not_run_and_the_next_step_asks(run):
+    run.servers.safe = True
+    run.servers.add_stdio("good")
+    await run.begin_turn()
+    tool = next(tool for tool in run.group.tools() if tool.name == "mcp__good__echo")
+    assert (await run.call(tool.name, text="on")).output == "echo: on"
+    run.servers.accept("good", "echo", safe=False)
+    calls = [await run.call(tool.name, text="on") for _ in range(2)]  # judged before
+    assert [(each.cause, "Call it again" in each.output) for each in calls] == [
+        ("refused", True)
+    ] * 2
+    await run.group.before_step()
+    assert not tool.safe
+    assert (await run.call(tool.name, text="on")).output == "echo: on"  # a person has approved it
+
+
 async def test_within_a_turn_tools_are_only_added(run, monkeypatch):
     monkeypatch.setattr(connection, "FIRST_RETRY_SECONDS", 0.0)
     run.servers.add_stdio("good")
