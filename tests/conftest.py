@@ -111,7 +111,9 @@ def prepared_sandbox_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Compile the runner and copy /etc once, not for the data folder of each test (0.2 s of CPU)."""
     folder, prepare = tmp_path_factory.mktemp("sandbox"), backend.prepare_launcher
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backend, "prepare_launcher", lambda _, idle: prepare(folder, idle))
+        patch.setattr(
+            backend, "prepare_launcher", lambda _, idle, __: prepare(folder, idle, folder / "run")
+        )
         yield
 
 

@@ -75,13 +75,13 @@ def prepare_etc(below: Path) -> Path:
 
     It is a copy, because mounting each entry would slow every start. Raises ``OSError``.
     """
-    entries = [path for name in ETC_COPIED for path in _world_readable(ETC / name)]
-    version = _digest([f"{path} {path.lstat().st_mtime_ns}".encode() for path in entries])
+    entries = [path for name in ETC_COPIED for path in _world_readable(str(ETC / name))]
+    version = _digest([f"{path} {os.lstat(path).st_mtime_ns}".encode() for path in entries])
 
     def fill(folder: Path) -> None:
         for name, content in ETC_WRITTEN.items():
             (folder / name).write_bytes(content)
-        for path in entries:
+        for path in map(Path, entries):
             target = folder / path.relative_to(ETC)
             if path.is_symlink() and path.parent != ETC:
                 target.symlink_to(path.readlink())
@@ -93,10 +93,14 @@ def prepare_etc(below: Path) -> Path:
     return _publish_folder(below, f"etc-{version}", fill)
 
 
-def _world_readable(path: Path) -> Iterator[Path]:
-    """The path and everything below it that every user may read, folders before their entries."""
+def _world_readable(path: str) -> Iterator[str]:
+    """The path and everything below it that every user may read, folders before their entries.
+
+    Strings, because there are a thousand, and each start looks at them.
+    """
     try:
-        mode = path.stat().st_mode if path.parent == ETC else path.lstat().st_mode
+        is_entry = os.path.dirname(path) == str(ETC)  # noqa: PTH120
+        mode = (os.stat if is_entry else os.lstat)(path).st_mode
     except FileNotFoundError:
         return
     readable = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
@@ -104,8 +108,8 @@ def _world_readable(path: Path) -> Iterator[Path]:
         yield path
     elif stat.S_ISDIR(mode) and mode & readable == readable:
         yield path
-        for inner in sorted(path.iterdir()):
-            yield from _world_readable(inner)
+        for inner in sorted(os.listdir(path)):  # noqa: PTH208
+            yield from _world_readable(f"{path}/{inner}")
 
 
 def _digest(contents: list[bytes]) -> str:

@@ -66,7 +66,7 @@ def running_installation(
 ) -> Iterator[tuple[Installation, Running]]:
     """A running installation that was started before. Tests of one module share it."""
     installation = Installation(tmp_path_factory.mktemp("running") / "data")
-    shutil.copytree(first_start_data, installation.data)
+    shutil.copytree(first_start_data, installation.data, symlinks=True)
     yield installation, installation.up()
     installation.end()
 
@@ -74,7 +74,7 @@ def running_installation(
 @pytest.fixture
 def stopped_installation(first_start_data: Path, tmp_path: Path) -> Iterator[Installation]:
     """An installation that was started once and stopped."""
-    shutil.copytree(first_start_data, tmp_path / "data")
+    shutil.copytree(first_start_data, tmp_path / "data", symlinks=True)
     installation = Installation(tmp_path / "data")
     yield installation
     installation.end()

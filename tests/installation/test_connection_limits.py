@@ -27,7 +27,7 @@ def running(first_start_data: Path, tmp_path_factory: pytest.TempPathFactory) ->
             "WEB_IDLE_TIMEOUT_SECONDS": "2",
         },
     )
-    shutil.copytree(first_start_data, installation.data)
+    shutil.copytree(first_start_data, installation.data, symlinks=True)
     yield installation.up(before=LIMITED)
     installation.end()
 

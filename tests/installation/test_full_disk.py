@@ -27,7 +27,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 @pytest.fixture
 def installation(disk: Disk, first_start_data: Path) -> Iterator[Installation]:
     installation = Installation(disk.place / "data")
-    shutil.copytree(first_start_data, installation.data)
+    shutil.copytree(first_start_data, installation.data, symlinks=True)
     yield installation
     installation.end()
 

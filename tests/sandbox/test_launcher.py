@@ -38,6 +38,26 @@ async def test_launchers_of_two_workers_prepare_one_data_folder_at_the_same_time
     assert not list((tmp_path / "run").glob(f"{runner_bundle.UNFINISHED_PREFIX}*"))
 
 
+async def test_probe_of_the_owner_leaves_the_runner_and_etc_to_the_sandboxes_that_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each start probes, and to prepare them takes half a second."""
+    monkeypatch.setattr(backend, "prepare_launcher", launcher.prepare_launcher)
+    await Bubblewrap(tmp_path, "tests").probe()
+    left = sorted((tmp_path / "run").iterdir())
+    assert [path.name.partition("-")[0] for path in left] == ["etc", "runner"]
+    await Bubblewrap(tmp_path, "tests").probe()
+    assert sorted((tmp_path / "run").iterdir()) == left
+
+
+async def test_probe_without_a_data_folder_creates_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(backend, "prepare_launcher", launcher.prepare_launcher)
+    await Bubblewrap(tmp_path / "data", "tests").probe()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "refusal",
     [

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import secrets
 import tempfile
 from dataclasses import replace
@@ -88,8 +89,11 @@ class Bubblewrap:
         *,
         idle_seconds: float = 180,
         paused_seconds: float = 3600,
+        bundles: Path | None = None,
     ) -> None:
+        """``bundles``: the folder of the prepared runner and /etc, if it is another than in the data folder."""
         self._data_dir = data_dir.resolve()
+        self._bundles = bundles or self._data_dir / "run"
         self._install_id = install_id
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
         self.setups = FolderSetups(self._data_dir, install_id)
@@ -107,10 +111,22 @@ class Bubblewrap:
         with tempfile.TemporaryDirectory(
             prefix=leftovers.PROBE_PREFIX, ignore_cleanup_errors=True
         ) as folder:
-            backend = Bubblewrap(Path(folder), f"probe-{secrets.token_hex(4)}", idle_seconds=5)
+            backend = Bubblewrap(
+                Path(folder),
+                f"probe-{secrets.token_hex(4)}",
+                idle_seconds=5,
+                bundles=self._bundles if self._may_prepare() else None,
+            )
             sandbox = await backend.open(SandboxSpec(new_probe_id()), epoch=1)
             await sandbox.end(keep_files=False)
             backend._launcher().close()
+
+    def _may_prepare(self) -> bool:
+        """Whether a probe leaves the bundles to the sandboxes that follow: only the owner's probe on its data folder.
+
+        To prepare them takes half a second, and the doctor of another user, or before the first start, writes nothing.
+        """
+        return self._data_dir.is_dir() and self._data_dir.stat().st_uid == os.geteuid()
 
     async def check(self) -> None:
         """Do nothing: this backend depends on no service that could have stopped."""
@@ -383,7 +399,9 @@ class Bubblewrap:
 
     def _launcher(self) -> Launcher:
         if self._cached_launcher is None:
-            self._cached_launcher = prepare_launcher(self._data_dir, self._idle_policy)
+            self._cached_launcher = prepare_launcher(
+                self._data_dir, self._idle_policy, self._bundles
+            )
         return self._cached_launcher
 
 

@@ -242,8 +242,8 @@ def _setup_mount(directory: SandboxDirectory, spec: SandboxSpec) -> tuple[Path, 
     return None if spec.setup is None else (directory.workspace_of(spec.setup), False)
 
 
-def prepare_launcher(data_dir: Path, idle_policy: IdlePolicy) -> Launcher:
-    """A launcher whose runner and /etc are prepared in the data folder.
+def prepare_launcher(data_dir: Path, idle_policy: IdlePolicy, bundles: Path) -> Launcher:
+    """A launcher of sandboxes in the data folder. Their runner and /etc are prepared in the folder ``bundles``.
 
     Raises ``SandboxUnavailable`` if bubblewrap is not installed.
     """
@@ -251,14 +251,15 @@ def prepare_launcher(data_dir: Path, idle_policy: IdlePolicy) -> Launcher:
     if bwrap is None:
         raise SandboxUnavailable(NOT_INSTALLED)
     folder = data_dir / "run"
-    folder.mkdir(parents=True, exist_ok=True)
+    for needed in (folder, bundles):
+        needed.mkdir(parents=True, exist_ok=True)
     return Launcher(
         bwrap,
         runner_bundle.find_interpreter(),
         folder=folder,
         workspaces=data_dir / "workspaces",
-        runner=runner_bundle.prepare_runner(folder),
-        etc=runner_bundle.prepare_etc(folder),
+        runner=runner_bundle.prepare_runner(bundles),
+        etc=runner_bundle.prepare_etc(bundles),
         idle_policy=idle_policy,
     )
 
