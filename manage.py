@@ -50,8 +50,10 @@ def main():
         from django.core.management import execute_from_command_line
     except ImportError as error:
         stop("a package is missing (%s)." % error, run_with_packages())
+    from paca.common import process_tuning
     from paca.common.errors import ConfigurationError
 
+    process_tuning.collect_rarely()
     try:
         execute_from_command_line(sys.argv)
     except ConfigurationError as error:

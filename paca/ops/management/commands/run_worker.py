@@ -88,6 +88,7 @@ class Command(StatusLines):
         )
         worker.start()
         worker.wait_until_ready()
+        process_tuning.keep_what_is_loaded()
         self._report_sandbox(worker.id, shutdown)
         connection.close()  # this thread only waits from here on
         self.print_done(

@@ -188,11 +188,15 @@ class Command(StatusLines):
         connection.close()  # this thread only serves from here on
         server.serve(
             listener,
-            on_ready=lambda: self.print_line(f"\nPaca runs at {address} (Ctrl+C ends it)"),
+            on_ready=lambda: self._report_ready(address),
             before_stop=before_stop,
         )
         with tolerated("checkpoint at the end"):
             sqlite_checkpoint.empty_log()
+
+    def _report_ready(self, address: str) -> None:
+        process_tuning.keep_what_is_loaded()
+        self.print_line(f"\nPaca runs at {address} (Ctrl+C ends it)")
 
 
 def _host_name(bind: str) -> str:
