@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import select
 import socket
 import ssl
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import httpcore2
@@ -24,6 +26,7 @@ from paca.engine.llm.address_check import (
 from paca.engine.llm.recorded_exchange import send_recorded
 
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
+CERTIFICATE_SETTINGS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class CheckedBackend(httpcore2.AnyIOBackend):
@@ -112,6 +115,12 @@ async def resolve(host: str, port: int) -> list[Address]:
     )
 
 
+@cache
+def _certificates(*settings: str | None) -> ssl.SSLContext:
+    """The certificates of the system. To load them takes the event loop 50 ms, and connections come often."""
+    return httpx2.create_ssl_context()
+
+
 class ModelTransport(httpx2.AsyncBaseTransport):
     """Sends each request directly, or through the proxy that the environment names for its host.
 
@@ -125,9 +134,9 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """``tls`` says which certificates count; without it those of the system."""
         self._allowed = allowed
         self._limits = limits
-        self._verify = tls or True
+        # Of the environment, a transport takes only the certificates.
+        self._verify = tls or _certificates(*map(os.environ.get, CERTIFICATE_SETTINGS))
         self._proxies = proxies.of_environment()
-        # Of the environment, a transport takes only SSL_CERT_FILE and SSL_CERT_DIR.
         self._direct = httpx2.AsyncHTTPTransport(verify=self._verify, limits=limits)
         self._direct._pool._network_backend = CheckedBackend(allowed)
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}

@@ -3,6 +3,7 @@
 import ipaddress
 import socket
 
+import httpx2
 import pytest
 
 from paca.engine.llm import http_pool, proxies, registry, transport
@@ -183,3 +184,15 @@ async def test_certificate_is_checked_against_those_that_the_operator_trusts(
             await reply_of(opened(f"https://localhost:{proxy.port}/v1"), request_with("Hi"))
         monkeypatch.setenv("SSL_CERT_FILE", str(proxy.certificate))
         await reply_of(opened(f"https://localhost:{proxy.port}/v1"), request_with("Hi"))
+
+
+async def test_certificates_of_the_system_are_loaded_once_for_all_connections(monkeypatch):
+    """To load them stops every run of the process for 50 ms."""
+    loaded = []
+    load = httpx2.create_ssl_context
+    monkeypatch.setenv("SSL_CERT_DIR", "/nowhere")  # no earlier test has loaded these
+    monkeypatch.setattr(httpx2, "create_ssl_context", lambda: loaded.append(1) or load())
+    for _ in range(2):
+        async with new_pool():
+            pass
+    assert loaded == [1]
