@@ -36,8 +36,8 @@ _OPEN = re.compile(f"(?:{'|'.join(map(re.escape, FIRST_PARTS))})[\\w+/-]*\\Z", r
 
 def find(text: str) -> list[tuple[int, int]]:
     """Where tokens and links stand in the text, in order."""
-    # Nearly no text has one of them, and this is known sooner than by the pattern.
-    if not any(part in text for part in FIRST_PARTS):
+    # Nearly no text has one of them, and this is known sooner than by the pattern: most are names and numbers.
+    if len(text) < LEAST or not any(part in text for part in FIRST_PARTS):
         return []
     return [found.span() for found in _WHOLE.finditer(text)]
 
