@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 from django.conf import settings
+from django.db import connection
 
 from paca.conversations import services
 from paca.conversations.models import Conversation, Event, Worker
@@ -31,6 +32,7 @@ DIALECT = os.environ.get("MODEL_DIALECT", "anthropic")
 BOTH_DIALECTS = pytest.mark.parametrize("flow", ["anthropic", "openai"], indirect=True)
 # Shell words that wait for ``let_command_end``: a fault comes while the command runs, also on a slow machine.
 ALLOWED = "go-on"
+ASK_AGAIN_SECONDS = 0.05
 UNTIL_ALLOWED = f"until [ -e {ALLOWED} ]; do sleep 0.05; done"
 
 
@@ -205,7 +207,9 @@ class Flow:
     def wait_until_idle(self, conversation: ObservedConversation, seconds: float = 60) -> str:
         """Wait until the conversation is finished, paused, failed or stopped; returns status and reason."""
         wait_until(
-            lambda: conversation.row.status in IDLE_STATUSES,
+            lambda: Conversation.objects.filter(
+                pk=conversation.id, status__in=IDLE_STATUSES
+            ).exists(),
             seconds,
             lambda: f"{conversation.status}: {conversation.event_types}",
         )
@@ -217,14 +221,27 @@ def wait_until(
 ) -> Any:
     """Call ``true`` until its value is true, and return that value.
 
-    Raises ``AssertionError`` with ``describe()`` after so many seconds.
+    On SQLite it is called when another connection has written, and now and then for facts of other kinds: to ask
+    the tables again and again would take more of a core than the worker needs. Raises ``AssertionError`` with
+    ``describe()`` after so many seconds.
     """
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while (now := time.monotonic()) < end:
+        written = _writes_seen()
         if found := true():
             return found
-        time.sleep(0.01)
+        while time.monotonic() < now + ASK_AGAIN_SECONDS:
+            time.sleep(0.01)
+            if written is None or _writes_seen() != written:
+                break
     raise AssertionError(f"not within {seconds} s: {describe()}")
+
+
+def _writes_seen() -> int | None:
+    """A number that changes when another connection writes to the database; None if it has none."""
+    if connection.vendor != "sqlite" or connection.connection is None:
+        return None
+    return connection.connection.execute("PRAGMA data_version").fetchone()[0]
 
 
 def assert_replay_matches(conversation: ObservedConversation) -> None:
