@@ -5,6 +5,9 @@ PYTEST := $(PY) -m pytest
 TESTERS ?= 4
 LOCK := uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
+# Without bytecode each process compiles 700 modules at its start.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Also under `make -j`: targets share .venv and the cores, so two suites at once would disturb each other.
 .NOTPARALLEL:
 .PHONY: help run test test-embedded test-services test-quick lint check test-browser test-docker test-localmodel sandbox-image bench chaos fuzz soak mutants docs lock clean dev-venv
