@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import DateTimeField, Q, QuerySet
 from django.utils import timezone
 
 from paca.agents.models import Agent
 from paca.common.best_effort import tolerated
 from paca.common.errors import NotFound
+from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import sandbox_lifecycle, store
 from paca.conversations.models import BackgroundCommand, BackgroundCommandState
 from paca.conversations.models.conversation import waits_without_worker
@@ -130,19 +131,31 @@ def record(conversation_id: UUID, found: Look) -> None:
     sandbox_lifecycle.record_use(conversation_id)
 
 
-def take_due() -> list[IdleConversation]:
-    """The conversations to look at now. Each is given to one worker at a time."""
-    now = timezone.now()
+def _due(now: Parameter) -> QuerySet[BackgroundCommand]:
     # guard: background-work-is-watched-beside-helpers
     waits = waits_without_worker("conversation__")
     runs = Q(conversation__status__in=ACTIVE_STATUSES) & ~waits
     watched = Q(state=BackgroundCommandState.RUNNING) | Q(wake_due=True)
     rows = BackgroundCommand.objects.filter(
         watched, look_at__lte=now, conversation__deleted_at=None
-    ).exclude(runs)
+    )
+    return rows.exclude(runs).order_by("look_at", "pk")
+
+
+# Workers ask every second.
+DUE = Select(lambda: _due(Parameter("now", DateTimeField())).values_list("pk")[:BATCH])
+
+
+def take_due() -> list[IdleConversation]:
+    """The conversations to look at now. Each is given to one worker at a time."""
+    now = timezone.now()
+    due = [key for (key,) in DUE.rows(now=now)]
+    if not due:
+        return []
+    rows = BackgroundCommand.objects.filter(pk__in=due)
     related = ("conversation__agent", "conversation__sandbox")
     found: dict[UUID, list[BackgroundCommand]] = {}
-    for row in rows.select_related(*related).order_by("look_at", "pk")[:BATCH]:
+    for row in rows.select_related(*related).order_by("look_at", "pk"):
         found.setdefault(row.conversation_id, []).append(row)
     return [idle for commands in found.values() if (idle := _take(commands, now))]
 

@@ -14,13 +14,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from paca import events
 from paca.bus import get_bus
 from paca.common.best_effort import tolerated
 from paca.common.errors import Conflict
+from paca.common.prepared_queries import Select
 from paca.conversations import budgets, event_log, store
 from paca.conversations.models import (
     Conversation,
@@ -168,12 +169,14 @@ def _try_to_settle(parent_id: UUID) -> None:
 
 def settle_due() -> None:
     """Tell every conversation of the ends of its helpers that it does not know yet. Workers ask every second."""
+    for (parent_id,) in DUE_PARENTS.rows():
+        _try_to_settle(parent_id)
+
+
+def _due_parents() -> QuerySet[Conversation, UUID | None]:
     over = _over() | (_paused_with() & Q(parent__status=ConversationStatus.WAITING))
     due = Conversation.objects.filter(over, parent__isnull=False, settled_at=None, deleted_at=None)
-    found = due.order_by().values_list("parent", flat=True).distinct()
-    for parent_id in list(found[:SETTLED_AT_ONCE]):
-        if parent_id is not None:
-            _try_to_settle(parent_id)
+    return due.order_by().values_list("parent", flat=True).distinct()
 
 
 def _over() -> Q:
@@ -185,6 +188,9 @@ def _over() -> Q:
 def _paused_with() -> Q:
     """The condition that a helper was paused together with the conversation that started it."""
     return Q(status=ConversationStatus.PAUSED, reason="by_person")
+
+
+DUE_PARENTS = Select(lambda: _due_parents()[:SETTLED_AT_ONCE])
 
 
 @transaction.atomic

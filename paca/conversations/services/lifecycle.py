@@ -12,6 +12,7 @@ from paca import events
 from paca.agents.models import Agent
 from paca.common.best_effort import tolerated
 from paca.common.errors import Conflict
+from paca.common.prepared_queries import Select
 from paca.conversations import store
 from paca.conversations.models import (
     COMMENTED_TYPES,
@@ -115,13 +116,9 @@ def stop_conversations_of_deleted() -> int:
     a deletion loses nothing, and so that a deletion does not wait for a turn that ends. A conversation
     that cannot be stopped is logged, and does not keep the others from being stopped.
     """
-    deleted = Q(task__deleted_at__isnull=False) | Q(doc__deleted_at__isnull=False)
-    deleted |= Q(project__deleted_at__isnull=False)
-    rows = Conversation.objects.filter(deleted, deleted_at=None, parent=None)
-    unfinished = rows.filter(status__in=UNFINISHED_STATUSES).values_list("pk", flat=True)
     stopped = 0
     # Two queries: the condition of both reads every conversation.
-    for found in {*unfinished, *rows.filter(pk__in=_leads()).values_list("pk", flat=True)}:
+    for (found,) in {*UNFINISHED_OF_DELETED.rows(), *LEADS_OF_DELETED.rows()}:
         with tolerated("stop of a conversation of what is deleted", conversation=str(found)):
             stopped += _stop_of_deleted(found)
     return stopped
@@ -147,6 +144,18 @@ def _leads() -> QuerySet[Teammate, UUID]:
     """The conversations whose team has not ended: it works on after an answer of the lead."""
     # guard: end-of-a-task-reaches-the-team-of-its-lead
     return Teammate.objects.live().order_by().values_list("lead", flat=True)
+
+
+def _of_deleted() -> QuerySet[Conversation]:
+    deleted = Q(task__deleted_at__isnull=False) | Q(doc__deleted_at__isnull=False)
+    deleted |= Q(project__deleted_at__isnull=False)
+    return Conversation.objects.filter(deleted, deleted_at=None, parent=None)
+
+
+UNFINISHED_OF_DELETED = Select(
+    lambda: _of_deleted().filter(status__in=UNFINISHED_STATUSES).values_list("pk")
+)
+LEADS_OF_DELETED = Select(lambda: _of_deleted().filter(pk__in=_leads()).values_list("pk"))
 
 
 def _deletion_of(current: Conversation) -> tuple[StopReason, datetime | None]:

@@ -13,11 +13,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import DateTimeField, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from paca.agents.models import Agent
 from paca.common.best_effort import tolerated
+from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
 from paca.conversations.models import (
     Conversation,
@@ -60,33 +61,40 @@ def _try_to_settle(lead_id: UUID, now: datetime | None = None) -> None:
 def settle_due(*, now: datetime | None = None) -> None:
     """Settle every team in which something is due at ``now``. Workers ask every second; without teams it is one query."""
     now = now or timezone.now()
-    mates = Teammate.objects.live().filter(lead__deleted_at=None)
-    rest = mates.exclude(conversation__status__in=BUSY).filter(_is_due(now))
-    late = mates.filter(Exists(_late(now).filter(teammate=OuterRef("pk"))))
-    found = (rest | late).order_by().values_list("lead", flat=True).distinct()
-    for lead_id in list(found[:SETTLED_AT_ONCE]):
+    for (lead_id,) in DUE_LEADS.rows(now=now, idle_since=_idle_since(now)):
         _try_to_settle(lead_id, now)
 
 
-def _is_due(now: datetime) -> Q:
+def _due_leads(now: Parameter, idle_since: Parameter) -> QuerySet[Teammate, UUID]:
+    mates = Teammate.objects.live().filter(lead__deleted_at=None)
+    rest = mates.exclude(conversation__status__in=BUSY).filter(_is_due(idle_since))
+    expired = TeamRequest.objects.filter(state=TeamRequestState.OPEN, deadline__lte=now)
+    late = mates.filter(Exists(expired.filter(teammate=OuterRef("pk"))))
+    return (rest | late).order_by().values_list("lead", flat=True).distinct()
+
+
+def _is_due(idle_since: Parameter) -> Q:
     """The condition that something follows for a teammate that does not work."""
     ended = Q(conversation__status__in=tuple(ENDS)) | ~Q(stopping="")
     news = Q(conversation__turn_number__gt=F("told_turn"))
     free = Q(Exists(board.claimable(lead=OuterRef("lead")).order_by()))
     takes = Q(lead__agent__status=Agent.Status.ACTIVE, lead__agent__deleted_at=None)
     takes &= ~Q(lead__plan_mode=True)
-    idle = Q(conversation__finished_at__lte=_idle_since(now))
+    idle = Q(conversation__finished_at__lte=idle_since)
     # While the lead is paused its team rests: nothing begins, and nobody is sent away.
     acts = ~Q(lead__status=ConversationStatus.PAUSED)
     return ended | news | (acts & (free & takes | ~free & idle))
 
 
+DUE_LEADS = Select(
+    lambda: _due_leads(Parameter("now", DateTimeField()), Parameter("idle_since", DateTimeField()))[
+        :SETTLED_AT_ONCE
+    ]
+)
+
+
 def _idle_since(now: datetime) -> datetime:
     return now - timedelta(seconds=settings.TEAM_IDLE_SECONDS)
-
-
-def _late(now: datetime) -> QuerySet[TeamRequest]:
-    return TeamRequest.objects.filter(state=TeamRequestState.OPEN, deadline__lte=now)
 
 
 @dataclass(slots=True)
