@@ -93,6 +93,14 @@ def unavailable_reason() -> str | None:
     return _availability.unavailable_reason()
 
 
+def manager_of_worker() -> SandboxManager:
+    """A manager for a worker in this process, which need not probe again what ``unavailable_reason`` has found."""
+    manager = new_manager()
+    if _availability.manager is not None:
+        manager.adopt_choice(_availability.manager)
+    return manager
+
+
 def try_limits() -> LimitTrials:
     """Try the limits of a sandbox on this host, for some seconds.
 

@@ -105,6 +105,13 @@ class SandboxManager:
             return reason.detail
         return None
 
+    def adopt_choice(self, other: SandboxManager) -> None:
+        """Choose the backend that another manager with the same settings has chosen a moment ago, without a probe."""
+        if other._chosen is not None:
+            self._chosen = self._backend_named(other._chosen.name)
+            self._probed = set(other._probed)
+            self.fallback_reason = other.fallback_reason
+
     async def choose_backend(self, files_backend: str = "") -> Backend:
         """The backend named ``files_backend``, which stores a conversation's files; else the best that works.
 

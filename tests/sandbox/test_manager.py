@@ -41,6 +41,25 @@ async def test_a_probe_leaves_nothing_behind(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+async def test_manager_that_adopts_a_choice_needs_no_probe_of_its_own(tmp_path, monkeypatch):
+    """As the worker of `manage.py up`, which has just probed for the line that it prints."""
+    first, second = make_manager("auto", tmp_path), make_manager("auto", tmp_path)
+    assert await first.unavailable_reason() is None
+    second.adopt_choice(first)
+    monkeypatch.setattr(runner_bundle, "find_bwrap", lambda: None)  # a probe would fail
+    assert await second.unavailable_reason() is None
+    assert second.description == first.description
+
+
+async def test_manager_that_adopts_a_failed_choice_probes_itself(tmp_path, monkeypatch):
+    first, second = make_manager("auto", tmp_path), make_manager("auto", tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner_bundle, "find_bwrap", lambda: None)
+        assert await first.unavailable_reason()
+    second.adopt_choice(first)
+    assert await second.unavailable_reason() is None
+
+
 async def test_a_missing_bubblewrap_is_reported_with_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setattr(runner_bundle, "find_bwrap", lambda: None)
     manager = make_manager("auto", tmp_path)

@@ -170,7 +170,8 @@ class Command(StatusLines):
         from paca.worker.worker_settings import WorkerSettings
 
         worker = WorkerThread(
-            WorkerSettings.from_settings(settings.WORKER_CONCURRENCY), sandbox_factory.new_manager()
+            WorkerSettings.from_settings(settings.WORKER_CONCURRENCY),
+            sandbox_factory.manager_of_worker(),
         )
         worker.start()
         worker.wait_until_ready()
