@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import select
 import socket
 import ssl
@@ -26,7 +25,6 @@ from paca.engine.llm.address_check import (
 from paca.engine.llm.recorded_exchange import send_recorded
 
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
-CERTIFICATE_SETTINGS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class CheckedBackend(httpcore2.AnyIOBackend):
@@ -116,8 +114,8 @@ async def resolve(host: str, port: int) -> list[Address]:
 
 
 @cache
-def _certificates(*settings: str | None) -> ssl.SSLContext:
-    """The certificates of the system. To load them takes the event loop 50 ms, and connections come often."""
+def certificates_of_the_system() -> ssl.SSLContext:
+    """Those of the system, or of SSL_CERT_FILE and SSL_CERT_DIR. To load them takes the event loop 50 ms."""
     return httpx2.create_ssl_context()
 
 
@@ -134,8 +132,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """``tls`` says which certificates count; without it those of the system."""
         self._allowed = allowed
         self._limits = limits
-        # Of the environment, a transport takes only the certificates.
-        self._verify = tls or _certificates(*map(os.environ.get, CERTIFICATE_SETTINGS))
+        self._verify = tls or certificates_of_the_system()
         self._proxies = proxies.of_environment()
         self._direct = httpx2.AsyncHTTPTransport(verify=self._verify, limits=limits)
         self._direct._pool._network_backend = CheckedBackend(allowed)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import secrets
 import tempfile
 from dataclasses import replace
@@ -33,7 +32,7 @@ from paca.sandbox.bubblewrap import (
 from paca.sandbox.bubblewrap.attaching import attach_to_runner
 from paca.sandbox.bubblewrap.bwrap_process import reap_children, start_error
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
-from paca.sandbox.bubblewrap.launcher import Launcher, prepare_launcher
+from paca.sandbox.bubblewrap.launcher import Launcher, bundles_to_keep, prepare_launcher
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, conversation_ids
 from paca.sandbox.bubblewrap.setup_files import FolderSetups
 from paca.sandbox.exit_cause import ExitCause
@@ -111,22 +110,11 @@ class Bubblewrap:
         with tempfile.TemporaryDirectory(
             prefix=leftovers.PROBE_PREFIX, ignore_cleanup_errors=True
         ) as folder:
-            backend = Bubblewrap(
-                Path(folder),
-                f"probe-{secrets.token_hex(4)}",
-                idle_seconds=5,
-                bundles=self._bundles if self._may_prepare() else None,
-            )
+            own_id, bundles = f"probe-{secrets.token_hex(4)}", bundles_to_keep(self._data_dir)
+            backend = Bubblewrap(Path(folder), own_id, idle_seconds=5, bundles=bundles)
             sandbox = await backend.open(SandboxSpec(new_probe_id()), epoch=1)
             await sandbox.end(keep_files=False)
             backend._launcher().close()
-
-    def _may_prepare(self) -> bool:
-        """Whether a probe leaves the bundles to the sandboxes that follow: only the owner's probe on its data folder.
-
-        To prepare them takes half a second, and the doctor of another user, or before the first start, writes nothing.
-        """
-        return self._data_dir.is_dir() and self._data_dir.stat().st_uid == os.geteuid()
 
     async def check(self) -> None:
         """Do nothing: this backend depends on no service that could have stopped."""

@@ -24,6 +24,15 @@ def nothing_allowed(monkeypatch):
 
 
 @pytest.fixture
+def certificates_not_loaded():
+    """The process has not loaded the certificates of the system, nor after the test; also a function that forgets them."""
+    forget = transport.certificates_of_the_system.cache_clear
+    forget()
+    yield forget
+    forget()
+
+
+@pytest.fixture
 async def opened():
     """Opens an adapter at a base URL, with a pool that is closed after the test."""
     pools = []
@@ -176,21 +185,23 @@ def test_proxies_of_the_environment_are_named_without_their_passwords(monkeypatc
 
 
 async def test_certificate_is_checked_against_those_that_the_operator_trusts(
-    server, opened, monkeypatch, tmp_path
+    server, opened, monkeypatch, tmp_path, certificates_not_loaded
 ):
     """Also though the connection goes to an address, since the host was resolved before."""
     with TlsProxy(tmp_path, server.port) as proxy:
         with pytest.raises(Unreachable, match="TLS"):
             await reply_of(opened(f"https://localhost:{proxy.port}/v1"), request_with("Hi"))
+        certificates_not_loaded()
         monkeypatch.setenv("SSL_CERT_FILE", str(proxy.certificate))
         await reply_of(opened(f"https://localhost:{proxy.port}/v1"), request_with("Hi"))
 
 
-async def test_certificates_of_the_system_are_loaded_once_for_all_connections(monkeypatch):
+async def test_certificates_of_the_system_are_loaded_once_for_all_connections(
+    monkeypatch, certificates_not_loaded
+):
     """To load them stops every run of the process for 50 ms."""
     loaded = []
     load = httpx2.create_ssl_context
-    monkeypatch.setenv("SSL_CERT_DIR", "/nowhere")  # no earlier test has loaded these
     monkeypatch.setattr(httpx2, "create_ssl_context", lambda: loaded.append(1) or load())
     for _ in range(2):
         async with new_pool():
