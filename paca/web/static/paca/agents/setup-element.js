@@ -32,7 +32,7 @@ export class PacaSetup extends ApiElement {
     this.#take(this.page.setup);
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => changes.some(({ noun }) => noun === "sandbox_setup") && this.load(),
-      onMissed: () => {},
+      load: () => this.load(),
       onState: (name) => this.#connection(name),
     });
     this.#socket.open();
@@ -48,11 +48,9 @@ export class PacaSetup extends ApiElement {
     return this.attempt(() => this.#order.read(() => call("GET", this.page.urls.setup), this.#take), () => this.load());
   }
 
-  // What happened before the socket was there, or while it was lost, is read again.
   #connection(name) {
     this.#connected = name === "ready";
-    if (this.#connected) this.load();
-    else this.update();
+    this.update();
   }
 
   #take = (setup) => {

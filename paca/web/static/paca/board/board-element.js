@@ -47,12 +47,11 @@ export class PacaBoard extends ApiElement {
     this.deleted = new DeletedTask(this);
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
-      onMissed: () => this.load(),
+      load: () => this.load(),
     });
     this.#socket.open();
     addEventListener("popstate", this.#navigated);
     super.connectedCallback();
-    this.load();
   }
 
   disconnectedCallback() {

@@ -16,6 +16,7 @@ export class ApiElement extends PacaElement {
   #focus = new KeptFocus(this, "[data-number]"); // the board keeps that of its cards
 
   flush() {
+    if (!this.loaded) return;
     this.#focus.around(() => super.flush());
   }
 

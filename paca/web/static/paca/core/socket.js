@@ -14,7 +14,7 @@ const ANSWER_MS = 10_000;
 const CONNECT_MS = 15_000;
 
 /** What a socket takes from the browser; tests give their own. */
-const BROWSER = {
+export const BROWSER = {
   open: (url) => new WebSocket(url),
   now: () => Date.now(),
   after: (ms, act) => setTimeout(act, ms),

@@ -28,11 +28,10 @@ export class PacaDocs extends ApiElement {
     this.#opened = new Set(load(`folders:${this.page.urls.docs}`, []));
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
-      onMissed: () => this.load(),
+      load: () => this.load(),
     });
     this.#socket.open();
     addEventListener("popstate", this.#navigated);
-    this.load();
   }
 
   disconnectedCallback() {
@@ -44,12 +43,16 @@ export class PacaDocs extends ApiElement {
     await this.attempt(async () => {
       const lists = () => Promise.all([everyPage(this.page.urls.folders), everyPage(`${this.page.urls.docs}?text=false`)]);
       await this.#order.read(lists, ([folders, docs]) => { [this.#folders, this.#docs] = [folders, docs]; });
-      if (!this.loaded) this.replaceChildren();
-      this.loaded = true;
-      if (this.page.doc && !this.doc) await this.#show(this.page.doc);
+      if (!this.loaded) await this.#begin();
       else await this.doc?.load();
       showAddressed(this);
     }, () => this.load());
+  }
+
+  async #begin() {
+    this.replaceChildren();
+    this.loaded = true;
+    await this.#show(this.page.doc);
   }
 
   async #show(id) {
@@ -84,6 +87,8 @@ export class PacaDocs extends ApiElement {
   }
 
   async newDoc(folder = null) {
+    if (!this.loaded) await this.load(); // the button comes with the page, before the docs do
+    if (!this.loaded) return;
     await this.attempt(async () => {
       const make = (key) => call("POST", this.page.urls.docs, { title: "Untitled", text: "", folder }, { idempotencyKey: key });
       const made = await this.#order.write(() => this.intents.run(`doc in ${folder}`, make), (doc) => { this.#docs = withOne(this.#docs, doc); });

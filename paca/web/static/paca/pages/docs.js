@@ -17,7 +17,7 @@ keys("Docs", [
     return true;
   }],
   ["e", "Edit the doc", () => {
-    if (!docs().page.mayWrite || !docs().doc) return false;
+    if (!docs().page.mayWrite || !docs().doc?.doc) return false;
     docs().doc.edit();
     return true;
   }],

@@ -12,7 +12,7 @@ document.addEventListener("click", ({ target }) => {
 
 keys("Task", [
   ["e", "Edit the description", () => {
-    if (!task().page.mayWrite || task().description.editing) return false;
+    if (!task().page.mayWrite || !task().loaded || task().description.editing) return false;
     task().description.edit();
     return true;
   }],

@@ -39,10 +39,9 @@ export class PacaTask extends ApiElement {
     });
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
-      onMissed: () => this.#cameBack(),
+      load: () => this.#cameBack(),
     });
     this.#socket.open();
-    this.load();
   }
 
   disconnectedCallback() {
