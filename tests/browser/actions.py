@@ -23,7 +23,14 @@ def write(page: Page, text: str) -> None:
 
 
 def wait_until(page: Page, status: str) -> None:
-    page.wait_for_selector(f".topbar [data-state={status}]", state="attached")
+    """Wait until the page of a conversation shows this status, and its rows: the server's markup has no rows."""
+    shown = f".topbar [data-state={status}]"
+    page.wait_for_selector(f"paca-conversation:has({shown}):not(:has(.sk-flow))", state="attached")
+
+
+def wait_until_answered(page: Page, turns: int) -> None:
+    """Wait until so many turns have ended. A page that is slow may never show that one runs."""
+    expect(page.locator(".turn-end")).to_have_count(turns)
 
 
 def rows(page: Page) -> list[str]:

@@ -57,8 +57,7 @@ def test_message_sent_while_disconnected_is_sent_once_after_the_reconnect(page: 
     expect(page.get_by_text("not sent yet")).to_be_visible()
     expect(page.get_by_text("Connection lost.")).to_be_visible()
     sockets.refuse_with = 0
-    actions.wait_until(page, "running")
-    actions.wait_until(page, "finished")
+    actions.wait_until_answered(page, 2)
     assert actions.text_of(page).count("Look around the sandbox and tell me what is there.") == 2
     expect(page.get_by_text("Connection lost.")).to_have_count(0)
 

@@ -1,33 +1,11 @@
 // Keys and buttons that come before the answers of the server. Elements need a DOM, so these run in the browser tier only.
 
+import { HeldServer, until } from "./held-server.js";
 import { same, test } from "./harness.js";
 
 document.body.innerHTML = '<div id="live"></div><div id="alert"></div>';
 const problems = [];
 addEventListener("error", ({ message }) => problems.push(message));
-
-/** A server that answers when the test lets it: `answers` has the object of each address. */
-class HeldServer {
-  #waiting = [];
-  #isHeld = true;
-
-  constructor(answers) {
-    globalThis.fetch = (address, { method }) => new Promise((resolve) => {
-      const found = answers[`${method} ${address.split("?")[0]}`] ?? { results: [], next: null };
-      this.#waiting.push(() => resolve(new Response(JSON.stringify(found))));
-      if (!this.#isHeld) this.#answer();
-    });
-  }
-
-  #answer() {
-    for (const answer of this.#waiting.splice(0)) answer();
-  }
-
-  letGo() {
-    this.#isHeld = false;
-    this.#answer();
-  }
-}
 
 globalThis.WebSocket = class {
   close() {}
@@ -40,15 +18,6 @@ function opened(name, page) {
   element.innerHTML = '<p class="from-server">Loading</p>';
   document.body.append(element);
   return element;
-}
-
-async function until(found) {
-  for (let frame = 0; frame < 300; frame += 1) {
-    const value = found();
-    if (value) return value;
-    await new Promise(requestAnimationFrame);
-  }
-  throw new Error(`never true: ${found}`);
 }
 
 const press = (key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));

@@ -232,7 +232,8 @@ export class PacaConversation extends PacaElement {
 
   /** Open or close the files of the sandbox. */
   toggleFiles = async () => {
-    this.files = this.files ? null : (await import("../files/files-panel.js")).filesPanel(this);
+    const { filesPanel } = await import("../files/files-panel.js");
+    this.files = this.files ? null : filesPanel(this);
     this.update();
   };
 

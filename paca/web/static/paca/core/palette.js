@@ -35,6 +35,8 @@ class Palette {
   #results = [];
   #index = 0;
   #words = "";
+  #foundFor = ""; // the words that the results belong to
+  #isWanted = false; // Enter was pressed before the results of the words were there
   #note = "";
   #timer = 0;
   #search = 0;
@@ -53,13 +55,14 @@ class Palette {
 
   open() {
     if (this.#dialog.open) return;
-    this.#find("");
+    this.#find(this.#words);
     this.#dialog.showModal();
     this.#dialog.querySelector("input").select();
   }
 
   #typed(words) {
     this.#words = words;
+    this.#isWanted = false;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#find(words), TYPING_MS);
   }
@@ -82,7 +85,10 @@ class Palette {
     this.#results = [...found.map((hit) => this.#itemOf(hit)), ...pages.map((page) => ({ ...page, kind: "Go to" })), ...commands];
     if (words.trim() && !this.#results.length && !this.#note) this.#note = `Nothing is found for “${words.trim()}”.`;
     this.#index = 0;
+    this.#foundFor = words;
     this.#render();
+    if (this.#isWanted) this.#choose(this.#results[0]);
+    this.#isWanted = false;
   }
 
   #itemOf({ kind, url, title, snippet, key }) {
@@ -99,7 +105,8 @@ class Palette {
       this.#dialog.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter" && !event.isComposing) {
       event.preventDefault();
-      this.#choose(this.#results[this.#index]);
+      this.#isWanted = this.#foundFor !== this.#words;
+      if (!this.#isWanted) this.#choose(this.#results[this.#index]);
     }
   }
 

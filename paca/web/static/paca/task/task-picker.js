@@ -16,6 +16,8 @@ export class TaskPicker {
   #take;
   #words = "";
   #found = null; // the tasks that fit the words, or null while the list is closed
+  #foundFor = ""; // the words that they fit
+  #isWanted = false; // Enter was pressed before the tasks that fit the words were there
   #index = 0;
   #error = "";
   #timer = 0;
@@ -45,6 +47,7 @@ export class TaskPicker {
 
   #typed(words) {
     this.#words = words;
+    this.#isWanted = false;
     this.#error = "";
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#find(), TYPING_MS);
@@ -64,13 +67,17 @@ export class TaskPicker {
     }
     if (search !== this.#search) return; // a later search has begun, or the list was closed
     this.#found = found;
+    this.#foundFor = words;
     this.#index = 0;
+    if (this.#isWanted && found?.length) this.#choose(found[0]);
+    this.#isWanted = false;
     this.#host.update();
   }
 
   #close() {
     clearTimeout(this.#timer);
     this.#search += 1;
+    this.#isWanted = false;
     this.#found = null;
     this.#host.update();
   }
@@ -81,12 +88,17 @@ export class TaskPicker {
     this.#host.update();
   }
 
+  #entered() {
+    this.#isWanted = this.#words.trim() !== this.#foundFor;
+    if (!this.#isWanted && this.#found?.length) this.#choose(this.#found[this.#index]);
+  }
+
   #pressed(event) {
     if (event.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const count = this.#found?.length ?? 0;
     if (step && count) this.#index = (this.#index + step + count) % count;
-    else if (event.key === "Enter") { if (count) this.#choose(this.#found[this.#index]); }
+    else if (event.key === "Enter") this.#entered();
     else if (event.key === "Escape" && (this.#found || this.#words)) {
       this.#words = "";
       this.#close();
