@@ -5,9 +5,12 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 STEPS = 40  # of the wheel, and of the mouse between two places
-# The page asks for fifty cards a column and then for more; this loads them all at once.
+# The page asks for fifty cards a column and then for more; this loads them all at once, also when it loads again.
 LOAD_ALL = """async () => {
-  await document.querySelector("paca-board").data.load(new Map([["limit", "200"]]));
+  const { data } = document.querySelector("paca-board");
+  const load = data.load.bind(data);
+  data.load = () => load(new Map([["limit", "200"]]));
+  await data.load();
 }"""
 FRAME = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 
