@@ -1,6 +1,8 @@
 """Actions of a person on the pages."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -20,6 +22,14 @@ def write(page: Page, text: str) -> None:
     field = page.get_by_role("textbox", name="Message")
     field.fill(text)
     field.press("Enter")
+
+
+@contextmanager
+def stopped_clock(page: Page) -> Iterator[None]:
+    """What is typed meanwhile is typed at one moment, however slow this machine is. The page has ``clock.install``."""
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 10)
+    yield
+    page.clock.resume()
 
 
 def wait_until(page: Page, status: str) -> None:

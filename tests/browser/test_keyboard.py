@@ -124,10 +124,12 @@ def test_scroll_position_stays_and_the_jump_button_counts_new_rows(page: Page) -
 
 @pytest.mark.parametrize("words", ["is it done", "I can also", "in short"])
 def test_words_typed_beside_the_composer_keep_their_first_letter(page: Page, words: str) -> None:
+    page.clock.install()
     actions.start(page)
     actions.wait_until(page, "finished")
     page.locator(".thread-scroll").focus()
-    page.keyboard.type(words)
+    with actions.stopped_clock(page):
+        page.keyboard.type(words)
     expect(page.get_by_role("textbox", name="Message")).to_have_value(words)
 
 

@@ -134,10 +134,12 @@ def test_run_that_ends_in_the_background_is_told_in_title_and_icon_and_by_a_want
 def test_words_typed_beside_the_composer_reach_it_and_single_letters_stay_shortcuts(
     page: Page,
 ) -> None:
+    page.clock.install()
     address = actions.start(page)
     actions.wait_until(page, "finished")
     page.locator("h1").click()
-    page.keyboard.type("can you also", delay=20)
+    with actions.stopped_clock(page):
+        page.keyboard.type("can you also")
     field = page.get_by_role("textbox", name="Message")
     expect(field).to_have_value("can you also")
     assert page.url == address

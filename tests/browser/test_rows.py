@@ -9,6 +9,7 @@ from tests.browser import actions, row_kinds
 from tests.browser.conftest import Product
 
 PHONE = {"width": 320, "height": 700}
+TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 DISPATCH = """frames => {
   const page = document.querySelector("paca-conversation");
   for (const frame of frames) page.store.dispatch(frame);
@@ -115,7 +116,7 @@ def test_live_rows_are_shown_and_live_output_follows_its_end(page: Page, convers
     hidden = "e => e.scrollHeight - e.scrollTop - e.clientHeight"
     page.wait_for_function(f"() => ({hidden})(document.querySelector('paca-follow-end pre')) < 2")
     area.evaluate("e => e.scrollTo(0, 0)")
-    page.wait_for_timeout(100)
+    page.evaluate(TWO_FRAMES)  # the page hears of the scrolling with a frame
     page.evaluate(DISPATCH, [printed(80, 120)])
     expect(area).to_contain_text("tick 0119")
     assert area.evaluate("e => e.scrollTop") == 0

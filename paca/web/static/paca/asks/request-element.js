@@ -28,16 +28,27 @@ export class PacaRequest extends PacaElement {
 
   connectedCallback() {
     super.connectedCallback();
-    this.#shownAt = performance.now();
+    this.#shownAt = Infinity;
+  }
+
+  rendered() {
+    if (this.#shownAt === Infinity) this.#shownAt = performance.now();
   }
 
   get isOpen() {
     return !this.#decided && this.mayDecide && !this.busy;
   }
 
-  /** Whether a person can have seen it: a key that was meant for the card before decides nothing here. */
   get isSeen() {
-    return performance.now() - this.#shownAt > SEEN_MS;
+    return this.wasSeen(performance.now());
+  }
+
+  /**
+   * Whether a person can have seen it before this time, which is that of an event: a key that was meant for the card
+   * before decides nothing here, also if a busy page hears of it late.
+   */
+  wasSeen(at) {
+    return at - this.#shownAt > SEEN_MS;
   }
 
   get isDecided() {

@@ -4,15 +4,16 @@ import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { iconButton } from "./icons.js";
 
 const GO_MS = 1200;
-// Letters that follow one another faster than this are words and no shortcuts.
+// Letters that follow one another faster than this are words and no shortcuts. The time is that of the press: a busy
+// page hears of it later.
 const WORDS_MS = 300;
 const OFF = "single-keys-off";
 
 const MOVES = new Set(["j", "k"]);
 const table = []; // {group, keys: ["g", "a"], label, act(event), typing?: true}
 let patient = null; // {timer}: a shortcut that acts if no word follows
-let typed = { text: "", at: 0 };
-let began = { key: "", at: 0 };
+let typed = { text: "", at: -Infinity };
+let began = { key: "", at: -Infinity };
 
 /**
  * Add shortcuts. `keys` is a name as in KeyboardEvent.key, or two in a row. If `act` returns false, the
@@ -37,8 +38,8 @@ function pressed(event) {
     return;
   }
   if (event.key.length === 1 && singleKeysOff()) return;
-  const found = matching(event.key);
-  if (isWord(event.key, found)) {
+  const found = matching(event);
+  if (isWord(event, found)) {
     event.preventDefault();
     return;
   }
@@ -62,8 +63,7 @@ function composer() {
 }
 
 /** Whether the key goes on with a word; then the word is in the composer. */
-function isWord(key, found) {
-  const now = performance.now();
+function isWord({ key, timeStamp: now }, found) {
   const before = now - typed.at < WORDS_MS ? typed.text : "";
   const second = found.some(({ keys: names }) => names.length > 1);
   const scrolls = key === " " && (!before || MOVES.has(before)); // after another letter it is part of the words
@@ -80,8 +80,7 @@ function isWord(key, found) {
 }
 
 /** The shortcuts of a key: as the second of two in a row first, then as a single one. */
-function matching(key) {
-  const now = Date.now();
+function matching({ key, timeStamp: now }) {
   const first = now - began.at < GO_MS ? began.key : "";
   const acting = table.filter(({ act }) => act);
   const second = acting.filter(({ keys: [one, two] }) => one === first && two === key);
