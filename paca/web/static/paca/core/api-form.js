@@ -137,6 +137,7 @@ class ApiForm {
       this.#showChanges();
     }));
     addEventListener("beforeunload", this.#leaving);
+    if (this.#changed.length) this.#showChanges(); // what was typed before this script ran
   }
 
   get #changed() {

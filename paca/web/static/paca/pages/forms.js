@@ -31,10 +31,11 @@ const handle = document.querySelector("[data-handle]");
 if (name && handle) {
   let written = Boolean(handle.value);
   handle.addEventListener("input", () => { written = Boolean(handle.value); });
-  name.addEventListener("input", () => {
-    if (written) return;
-    handle.value = handleOf(name.value);
-  });
+  const follow = () => {
+    if (!written) handle.value = handleOf(name.value);
+  };
+  name.addEventListener("input", follow);
+  follow(); // what was typed before this script ran
 }
 
 // The connection test: asks the model for one word and shows what came.
