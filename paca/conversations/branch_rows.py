@@ -8,7 +8,7 @@ from uuid import UUID
 from paca import events
 from paca.conversations.models import Conversation, ConversationBranch, PullRequestState
 from paca.conversations.models.branches import MAX_BRANCH_CHARACTERS, MAX_URL_CHARACTERS
-from paca.repositories.models import Repository
+from paca.repositories import selectors
 
 BranchEvent = (
     events.RepositoryCloned
@@ -23,7 +23,7 @@ def store(event: BranchEvent, conversation_id: UUID) -> None:
 
     A helper works in the clone of the conversation that started it, so that its branches are those of that one.
     """
-    if not Repository.objects.filter(pk=event.repository_id).exists():
+    if not selectors.lock_linked(event.repository_id):
         return
     changes = _changes(event)
     parents = Conversation.objects.filter(pk=conversation_id).values_list("parent_id", flat=True)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.db import transaction
+
 from paca.conversations.models import PushAttempt
-from paca.repositories.models import Repository
+from paca.repositories import selectors
 
 
+@transaction.atomic
 def record(conversation_id: UUID, repository_id: UUID, branch: str, commit: str) -> bool:
     """Store that a push of ``commit`` to ``branch`` may follow; False if the repository is no longer linked.
 
     The row is stored before the push is allowed, so that there is one also of a push whose worker dies. It blocks.
     """
-    if not Repository.objects.filter(pk=repository_id).exists():
+    if not selectors.lock_linked(repository_id):
         return False
     PushAttempt.objects.get_or_create(
         conversation_id=conversation_id,

@@ -10,6 +10,9 @@ from django.dispatch import Signal
 # Arguments: member, change ("added", "removed" or "role_changed"), by.
 members_changed = Signal()
 
+# A project was deleted, after all its members were removed and their conversations stopped. Arguments: project.
+project_deleted = Signal()
+
 # A task was assigned to a member.
 # Arguments: task, member, by (the assigning member, None for the system).
 # If an agent assigned it with its tools, by.acting_in is the id of its conversation: it tells how many

@@ -67,6 +67,16 @@ def get_repository(
     return repository
 
 
+def lock_linked(repository_id: UUID | str) -> bool:
+    """Whether the repository is still linked. Then nobody unlinks it before the commit of the caller.
+
+    Conversations are locked before repositories.
+    """
+    # guard: unlink-waits-for-rows-of-a-repository
+    rows = Repository.objects.select_for_update(no_key=True).filter(pk=repository_id)
+    return rows.values_list("pk", flat=True).first() is not None
+
+
 def get_connection(
     project: Project, connection_id: UUID, *, for_update: bool = False
 ) -> GitConnection:

@@ -22,6 +22,7 @@ from paca.common.api.serializers import InputSerializer
 from paca.common.errors import NotFound
 from paca.projects.api.base import ProjectView
 from paca.projects.models import Project
+from paca.projects.services import tasks
 
 REQUIRED_PERMISSIONS = {
     "GET": "agents:read",
@@ -195,6 +196,7 @@ class PluginDetail(ProjectView):
         """Change an own plugin, also for the agents that have it."""
         given = PluginInput.read(request, partial=True)
         with transaction.atomic():
+            tasks.lock_project(self.project.pk)
             plugin = self._own(plugin_id)
             require_unchanged(request, plugin, present=lambda: _described(plugin))
             plugins.change(plugin, by=self.member, **given)
@@ -204,6 +206,7 @@ class PluginDetail(ProjectView):
     def delete(self, request: Request, plugin_id: str) -> Response:
         """Delete an own plugin that is disabled."""
         with transaction.atomic():
+            tasks.lock_project(self.project.pk)
             plugins.delete(self._own(plugin_id), by=self.member)
         return self.no_content()
 
@@ -211,7 +214,7 @@ class PluginDetail(ProjectView):
         found = _find(self.project, plugin_id)
         if found is None or found.slug:
             raise NotFound("A built-in plugin is not changed. Write one of your own.")
-        return Plugin.objects.select_for_update(no_key=True).get(pk=found.pk)
+        return found
 
 
 class EnablePlugin(ProjectView):
@@ -224,12 +227,14 @@ class EnablePlugin(ProjectView):
     def post(self, request: Request, plugin_id: str) -> Response:
         """Let agents of the project have the plugin."""
         InputSerializer.read(request)
-        found = _find(self.project, plugin_id)
-        enabled = (
-            plugins.enable(self.project, plugin_id, by=self.member)
-            if found is None
-            else plugins.switch_on(found, by=self.member)
-        )
+        with transaction.atomic():
+            tasks.lock_project(self.project.pk)
+            found = _find(self.project, plugin_id)
+            enabled = (
+                plugins.enable(self.project, plugin_id, by=self.member)
+                if found is None
+                else plugins.switch_on(found, by=self.member)
+            )
         return Response(_described(enabled))
 
 
@@ -243,10 +248,12 @@ class DisablePlugin(ProjectView):
     def post(self, request: Request, plugin_id: str) -> Response:
         """Take the plugin from its agents, and let none have it. 409 `plugin_in_use` counts them without confirm."""
         confirmed = PluginSwitchInput.read(request)["confirm"]
-        found = _find(self.project, plugin_id)
-        if found is None:
-            return Response(_shown(plugin_catalogue.built_in()[plugin_id], None, plugin_id))
-        plugins.disable(found, by=self.member, confirmed=confirmed)
+        with transaction.atomic():
+            tasks.lock_project(self.project.pk)
+            found = _find(self.project, plugin_id)
+            if found is None:
+                return Response(_shown(plugin_catalogue.built_in()[plugin_id], None, plugin_id))
+            plugins.disable(found, by=self.member, confirmed=confirmed)
         return Response(_described(found))
 
 
@@ -265,6 +272,8 @@ class AgentPlugins(ProjectView):
         """Let the agent have these plugins and no others; 409 `plugin_not_enabled` names one that may not be had."""
         wanted = AgentPluginsInput.read(request)["plugins"]
         with transaction.atomic():
+            # guard: plugins-lock-the-project-first
+            tasks.lock_project(self.project.pk)
             agent = selectors.get(self.project, agent_id, for_update=True)
             rows = {row.slug or str(row.pk): row for row in self.project.plugins.all()}
             if missing := [each for each in wanted if each not in rows]:

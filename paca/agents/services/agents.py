@@ -182,6 +182,9 @@ def retire(agent: Agent, *, by: audit.HasActor | None) -> None:
 
     Raises ``NotFound`` if it is retired already.
     """
+    # guard: retiring-locks-the-agent-before-its-conversations
+    Agent.objects.select_for_update(no_key=True).only("pk").get(pk=agent.pk)
+    agent.refresh_from_db(fields=["deleted_at"])
     if agent.deleted_at is not None:
         raise NotFound
     members.end_membership(agent.member, by=by)

@@ -1,4 +1,7 @@
-"""Services that enable, write and delete the plugins of a project, and that give them to agents."""
+"""Services that enable, write and delete the plugins of a project, and that give them to agents.
+
+Each locks the project first, then the agents that it changes, by id: so two of them never wait for one another.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from paca.agents.services import mcp_servers, plugin_checks
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid, NotFound
 from paca.projects.models import Project
+from paca.projects.services import tasks
 from paca.projects.signals import project_changed
 
 CONTENT = frozenset({"name", "description", "skills", "mcp_servers", "settings"})
@@ -43,7 +47,7 @@ def enable(project: Project, slug: str, *, by: audit.HasActor | None) -> Plugin:
     """Let agents of the project have the built-in plugin. Raises ``NotFound`` if there is none of this slug."""
     if slug not in plugin_catalogue.built_in():
         raise NotFound
-    _lock(project)
+    tasks.lock_project(project.pk)
     plugin, _ = Plugin.objects.get_or_create(
         project=project, slug=slug, defaults={"enabled": False}
     )
@@ -53,6 +57,7 @@ def enable(project: Project, slug: str, *, by: audit.HasActor | None) -> Plugin:
 @transaction.atomic
 def switch_on(plugin: Plugin, *, by: audit.HasActor | None) -> Plugin:
     """Let agents of the project have the plugin."""
+    tasks.lock_project(plugin.project_id)
     if not plugin.enabled:
         plugin.enabled = True
         plugin.save(update_fields=["enabled", "updated_at"])
@@ -66,9 +71,7 @@ def disable(plugin: Plugin, *, by: audit.HasActor | None, confirmed: bool = Fals
 
     Raises ``PluginInUse`` with the numbers, unless it is ``confirmed`` or no agent has it.
     """
-    _lock(plugin.project)
-    agents = Agent.objects.live().filter(plugin_links__plugin=plugin).order_by("name")
-    users = list(agents.distinct())
+    users = sorted(_lock_users(plugin), key=lambda agent: agent.name)
     servers = McpServer.objects.filter(plugin=plugin).count()
     # guard: plugin-in-use-is-confirmed
     if users and not confirmed:
@@ -89,7 +92,7 @@ def disable(plugin: Plugin, *, by: audit.HasActor | None, confirmed: bool = Fals
 @transaction.atomic
 def create(project: Project, *, by: audit.HasActor | None, **content: Any) -> Plugin:
     """Add a plugin of the project's own, enabled. Raises ``Invalid`` with its errors, and ``TooManyPlugins``."""
-    _lock(project)
+    tasks.lock_project(project.pk)
     if project.plugins.filter(slug="").count() >= MAX_PLUGINS:
         raise TooManyPlugins
     plugin = Plugin(project=project)
@@ -108,7 +111,7 @@ def change(plugin: Plugin, *, by: audit.HasActor | None, **content: Any) -> Plug
     """
     if plugin.slug:
         raise Conflict("A built-in plugin is not changed. Write one of your own.")
-    _lock(plugin.project)
+    users = _lock_users(plugin)
     before = {name: getattr(plugin, name) for name in CONTENT}
     _apply(plugin, content)
     changed = sorted(name for name in CONTENT if before[name] != getattr(plugin, name))
@@ -116,7 +119,7 @@ def change(plugin: Plugin, *, by: audit.HasActor | None, **content: Any) -> Plug
         return plugin
     plugin.save()
     if "mcp_servers" in changed:
-        for agent in Agent.objects.live().filter(plugin_links__plugin=plugin):
+        for agent in users:
             _bring_servers(agent, plugin, by=by)
     _record("plugin.changed", plugin, by=by, fields=changed)
     return plugin
@@ -125,6 +128,7 @@ def change(plugin: Plugin, *, by: audit.HasActor | None, **content: Any) -> Plug
 @transaction.atomic
 def delete(plugin: Plugin, *, by: audit.HasActor | None) -> None:
     """Delete an own plugin that is disabled. Raises ``Conflict`` for others."""
+    tasks.lock_project(plugin.project_id)
     if plugin.slug or plugin.enabled:
         raise Conflict("Only a plugin of your own that is disabled is deleted. Disable it first.")
     _record("plugin.deleted", plugin, by=by)
@@ -136,9 +140,9 @@ def set_of_agent(agent: Agent, plugins: Sequence[Plugin], *, by: audit.HasActor 
     """Let the agent have these plugins and no others. What people have added to the agent stays.
 
     MCP servers of a plugin that is taken away go, those of a new one come without secrets, and their tools wait for
-    acceptance. Raises ``PluginNotEnabled``, and ``Invalid`` if the agent cannot have one of the servers.
+    acceptance. The caller has locked the project and the agent. Raises ``PluginNotEnabled``, and ``Invalid`` if the agent cannot have one of the servers.
     """
-    _lock(agent.project)
+    tasks.lock_project(agent.project_id)
     enabled = set(
         Plugin.objects.enabled().filter(project=agent.project_id).values_list("pk", flat=True)
     )
@@ -220,9 +224,12 @@ def _apply(plugin: Plugin, content: Mapping[str, Any]) -> None:
     validation.check(plugin)
 
 
-def _lock(project: Project) -> None:
-    """One change of a project's plugins and of those of its agents at a time."""
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+def _lock_users(plugin: Plugin) -> list[Agent]:
+    """The agents that have the plugin, locked after their project: no other agent gets it until the commit."""
+    tasks.lock_project(plugin.project_id)
+    users = Agent.objects.live().filter(plugin_links__plugin=plugin).order_by("pk")
+    # guard: plugins-lock-their-agents
+    return list(users.select_for_update(of=("self",), no_key=True))
 
 
 def _record_agent(

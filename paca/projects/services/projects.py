@@ -129,4 +129,5 @@ def delete(project: Project, *, by: Member) -> None:
     for member in project.members.live().with_names():
         member.project = project  # receivers see that it is deleted
         members.end_membership(member, by=by)
+    signals.project_deleted.send(sender=Project, project=project)
     audit.record("project.deleted", project, by=by, project_id=project.pk)

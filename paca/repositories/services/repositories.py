@@ -111,6 +111,8 @@ def change(repository: Repository, *, by: audit.HasActor | None, **settings: Any
 @transaction.atomic
 def unlink(repository: Repository, *, by: audit.HasActor | None) -> None:
     """Unlink the repository, with its webhook secret and what is known of its branches and pull requests."""
+    # What refers to it is looked up before it is deleted, so whoever stores that waits from here on.
+    list(Repository.objects.select_for_update(no_key=True).filter(pk=repository.pk))
     audit.record("repository.unlinked", repository, by=by, project_id=repository.project_id)
     _tell_pages(repository)
     repository.delete()
@@ -163,11 +165,15 @@ def set_access(
 ) -> AgentRepositories:
     """Say which repositories the agent may use. ``chosen`` counts with the access ``chosen`` only.
 
-    Raises ``Invalid`` if one of them is of another project.
+    Raises ``Invalid`` if one of them is of another project or was unlinked meanwhile.
     """
     # guard: chosen-repositories-of-the-project
     if any(each.project_id != agent.project_id for each in chosen):
         raise Invalid(fields={"chosen": ["Choose repositories of the agent's project."]})
+    rows = Repository.objects.filter(pk__in=[each.pk for each in chosen]).order_by("pk")
+    # guard: chosen-repositories-are-linked
+    if len(rows.select_for_update(no_key=True)) < len(chosen):
+        raise Invalid(fields={"chosen": ["A repository was unlinked meanwhile. Choose again."]})
     setting, _ = AgentRepositories.objects.update_or_create(
         agent=agent, defaults={"access": access}
     )

@@ -1,0 +1,212 @@
+"""Writers that need the same rows wait for one another in one order, so that none is refused by a deadlock.
+
+In each test a lock is held until every writer waits, the first one first: so they meet in the same way each time.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection, models, transaction
+
+from paca import events
+from paca.agents import services as agents
+from paca.agents.models import Agent, AgentPlugin, McpServer
+from paca.common.errors import Invalid
+from paca.conversations import push_attempts, store
+from paca.conversations.models import Conversation, ConversationBranch, PushAttempt
+from paca.conversations.services import check_ins
+from paca.projects.services import projects
+from paca.repositories.models import AgentRepositories, Repository, RepositoryAccess
+from paca.repositories.services import repositories
+from tests.conversations.team import Team
+from tests.support import postgres_sessions
+from tests.support.flow import wait_until
+from tests.support.repositories import make_repository
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+WAITS_FOR_A_LOCK = "wait_event_type = 'Lock'"
+Work = Callable[[], Any]
+
+
+def meet_at(row: models.Model, *writers: Work) -> list[Any]:
+    """Hold the row until all writers wait, the first one first, then let them go on; gives what each has returned."""
+    returned: dict[int, Any] = {}
+
+    def write(number: int, work: Work) -> None:
+        try:
+            returned[number] = work()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            returned[number] = error
+        finally:
+            connection.close()
+
+    threads = [
+        threading.Thread(target=write, args=each, daemon=True) for each in enumerate(writers)
+    ]
+    with transaction.atomic():
+        type(row)._default_manager.select_for_update(no_key=True).get(pk=row.pk)
+        for count, thread in enumerate(threads, 1):
+            thread.start()
+            wait_until(
+                lambda count=count: postgres_sessions.sessions(WAITS_FOR_A_LOCK) == count,
+                20,
+                lambda: str(returned),
+            )
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "a writer hangs"
+    return [returned[number] for number in range(len(writers))]
+
+
+def statuses(answers: list[Any]) -> list[Any]:
+    return [getattr(each, "status_code", each) for each in answers]
+
+
+# --- plugins ----------------------------------------------------------------------------------------
+
+
+class Plugins:
+    """A project with an own plugin, which its agent has, and what people do with it over the API."""
+
+    def __init__(self) -> None:
+        self.team = Team()
+        self.project, self.agent = self.team.world.project, self.team.world.agent
+        self.address = f"/projects/{self.project.pk}/"
+        self.mine = f"{self.address}agents/{self.agent.pk}/"
+        servers = {"git": {"command": "git-mcp"}}
+        made = self.team.api.post(f"{self.address}plugins/", {"name": "A", "mcp_servers": servers})
+        self.plugin = f"{self.address}plugins/{made.data['id']}/"
+        self.ids = [made.data["id"]]
+        assert self.give().status_code == 200
+        check_ins.create(
+            self.agent, by=self.team.ada, name="Look", prompt="Look.", every_minutes=60
+        )
+
+    def give(self) -> Any:
+        return self.team.api.ask("put", f"{self.mine}plugins/", {"plugins": self.ids})
+
+    def change(self) -> Any:
+        servers = {"git": {"command": "git-mcp-2"}, "web": {"command": "web-mcp"}}
+        return self.team.api.patch(self.plugin, {"mcp_servers": servers})
+
+    def disable(self) -> Any:
+        return self.team.api.post(f"{self.plugin}disable/", {"confirm": True})
+
+    def move(self) -> Any:
+        """Another time zone, which plans the check-ins of agents anew."""
+        return self.team.api.patch(self.address, {"time_zone": "Asia/Tokyo"})
+
+    def retire(self) -> Any:
+        return self.team.api.delete(self.mine)
+
+
+def test_plugin_is_changed_while_an_agent_gets_its_plugins():
+    here = Plugins()
+    assert statuses(meet_at(here.project, here.change, here.give)) == [200, 200]
+    assert set(McpServer.objects.values_list("name", flat=True)) == {"git", "web"}
+
+
+def test_plugin_is_disabled_while_it_is_changed():
+    here = Plugins()
+    assert statuses(meet_at(here.project, here.change, here.disable)) == [200, 200]
+    assert not McpServer.objects.exists()
+    assert not AgentPlugin.objects.exists()
+
+
+def test_time_zone_of_a_project_changes_while_an_agent_gets_its_plugins():
+    here = Plugins()
+    assert statuses(meet_at(here.agent, here.give, here.move)) == [200, 200]
+
+
+def test_agent_is_retired_while_its_plugin_is_changed():
+    here = Plugins()
+    assert statuses(meet_at(here.agent, here.retire, here.change)) == [204, 200]
+    assert not McpServer.objects.exists()
+
+
+# --- agents and projects that go --------------------------------------------------------------------
+
+
+def test_agent_is_retired_in_the_admin_while_it_gets_a_task():
+    team = Team()
+    team.assign()
+    retire = partial(agents.retire, team.world.agent, by=team.world.user)
+    another = partial(team.comment, "@rosa look", by=team.ada)
+    gone, _ = meet_at(Conversation.objects.get(), retire, another)
+    assert gone is None
+    assert Agent.objects.get().deleted_at is not None
+
+
+class Cloned:
+    """A linked repository, and a conversation whose step stores that it has cloned it."""
+
+    def __init__(self) -> None:
+        self.team = Team()
+        self.team.assign()
+        self.project = self.team.world.project
+        self.repository = make_repository(self.project)
+        self.conversation = Conversation.objects.get()
+
+    def clone(self) -> Any:
+        key = str(self.repository.pk)
+        cloned = events.RepositoryCloned(
+            repository_id=key, repository="shop", branch="main", commit="a" * 40
+        )
+        return store.append(self.conversation.pk, cloned)
+
+    def push(self) -> bool:
+        what = (self.conversation.pk, self.repository.pk, "fix", "b" * 40)
+        return push_attempts.record(*what)
+
+    def unlink(self) -> Any:
+        address = f"/projects/{self.project.pk}/repositories/{self.repository.pk}/"
+        return self.team.api.delete(address)
+
+
+def test_project_is_deleted_while_a_step_stores_a_clone():
+    here = Cloned()
+    delete = partial(projects.delete, here.project, by=here.team.ada)
+    cloned, deleted = meet_at(here.conversation, here.clone, delete)
+    assert isinstance(cloned, store.AppendResult)
+    assert deleted is None
+    assert not Repository.objects.exists()
+
+
+@pytest.mark.parametrize("first", ["clone", "unlink"])
+def test_repository_is_unlinked_while_a_step_stores_a_clone(first: str):
+    here = Cloned()
+    writers: list[Work] = [here.clone, here.unlink]
+    found = meet_at(here.repository, *(writers if first == "clone" else writers[::-1]))
+    cloned, unlinked = found if first == "clone" else found[::-1]
+    assert isinstance(cloned, store.AppendResult)
+    assert unlinked.status_code == 204
+    assert not ConversationBranch.objects.exists()
+
+
+@pytest.mark.parametrize("first", ["push", "unlink"])
+def test_repository_is_unlinked_while_a_push_is_recorded(first: str):
+    here = Cloned()
+    writers: list[Work] = [here.push, here.unlink]
+    found = meet_at(here.repository, *(writers if first == "push" else writers[::-1]))
+    pushed, unlinked = found if first == "push" else found[::-1]
+    assert pushed is (first == "push")
+    assert unlinked.status_code == 204
+    assert not PushAttempt.objects.exists()
+
+
+def test_repository_is_unlinked_while_an_agent_gets_it():
+    here = Cloned()
+    choose = partial(
+        repositories.set_access,
+        here.team.world.agent,
+        access=RepositoryAccess.CHOSEN,
+        chosen=[here.repository],
+        by=here.team.ada,
+    )
+    unlinked, chosen = meet_at(here.repository, here.unlink, choose)
+    assert unlinked.status_code == 204
+    assert isinstance(chosen, Invalid)
+    assert not AgentRepositories.objects.exists()
