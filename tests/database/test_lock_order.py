@@ -14,10 +14,12 @@ from django.db import connection, models, transaction
 from paca import events
 from paca.agents import services as agents
 from paca.agents.models import Agent, AgentPlugin, McpServer
+from paca.agents.services import mcp_tools
 from paca.common.errors import Invalid
 from paca.conversations import push_attempts, store
 from paca.conversations.models import Conversation, ConversationBranch, PushAttempt
 from paca.conversations.services import check_ins
+from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects.services import projects
 from paca.repositories.models import AgentRepositories, Repository, RepositoryAccess
 from paca.repositories.services import repositories
@@ -124,6 +126,20 @@ def test_time_zone_of_a_project_changes_while_an_agent_gets_its_plugins():
 def test_agent_is_retired_while_its_plugin_is_changed():
     here = Plugins()
     assert statuses(meet_at(here.agent, here.retire, here.change)) == [204, 200]
+    assert not McpServer.objects.exists()
+
+
+def test_plugin_is_taken_from_an_agent_while_a_worker_stores_the_tools_of_its_server():
+    here = Plugins()
+    server = McpServer.objects.get()
+    store_tools = partial(
+        mcp_tools.report, here.agent.pk, server.pk, state=ServerState.AVAILABLE, offer=ServerOffer()
+    )
+    one = OfferedTool(name="commit", description="Commits.", schema={})
+    store_tools(offer=ServerOffer(tools=[one]))
+    here.ids.clear()
+    stored, taken = meet_at(server, store_tools, here.give)
+    assert (stored, taken.status_code) == ({}, 200)
     assert not McpServer.objects.exists()
 
 

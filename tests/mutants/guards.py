@@ -53,6 +53,7 @@ ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CHOICE = "tests/engine/test_model_choice.py"
 COMPACTION = "tests/engine/test_compaction.py"
 PLUGINS = "tests/agents/test_plugins.py"
+LOCK_ORDER = "tests/database/test_lock_order.py"
 HELD = "tests/conversations/test_held_work.py"
 CHECK_INS = "tests/conversations/test_check_ins.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
@@ -3028,8 +3029,26 @@ MUTANTS = (
         (f"{REPOSITORY_API}::test_server_without_an_api_is_asked_as_git_does",),
     ),
     Mutant(
+        "unlink-waits-for-rows-of-a-repository",
+        value("Repository.objects.filter(pk=repository_id)"),
+        (f"{LOCK_ORDER}::test_repository_is_unlinked_while_a_push_is_recorded",),
+        on_services=True,
+    ),
+    Mutant(
+        "plugins-lock-the-project-first",
+        removed,
+        (f"{LOCK_ORDER}::test_plugin_is_changed_while_an_agent_gets_its_plugins",),
+        on_services=True,
+    ),
+    Mutant(
+        "retiring-locks-the-agent-before-its-conversations",
+        removed,
+        (f"{LOCK_ORDER}::test_agent_is_retired_in_the_admin_while_it_gets_a_task",),
+        on_services=True,
+    ),
+    Mutant(
         "deleted-project-keeps-no-git-secrets",
-        never,
+        removed,
         (f"{REPOSITORY_API}::test_deleted_project_keeps_no_repository_and_no_secret",),
     ),
     Mutant(

@@ -102,7 +102,7 @@ def change(
     Raises ``Invalid`` with the errors of each field, ``McpServerOfPlugin`` for what its plugin says, and
     ``ConfigurationError`` as ``create`` does.
     """
-    before = McpServer.objects.get(pk=server.pk)
+    before = McpServer.objects.select_for_update(no_key=True).get(pk=server.pk)
     is_other = any(settings.get(name, old) != old for name, old in _of_plugin(before).items())
     # guard: server-of-a-plugin-is-its-plugins
     if server.plugin_id is not None and is_other and not with_plugin:
@@ -136,6 +136,8 @@ def delete(server: McpServer, *, by: audit.HasActor | None, with_plugin: bool = 
     """
     if server.plugin_id is not None and not with_plugin:
         raise McpServerOfPlugin
+    # Before its tools, as a worker that stores what the server offers.
+    list(McpServer.objects.select_for_update(no_key=True).filter(pk=server.pk))
     audit.record("mcp_server.deleted", server, by=by, **place_of(server))
     tell_pages(server)
     server.delete()

@@ -228,7 +228,6 @@ def _lock_users(plugin: Plugin) -> list[Agent]:
     """The agents that have the plugin, locked after their project: no other agent gets it until the commit."""
     tasks.lock_project(plugin.project_id)
     users = Agent.objects.live().filter(plugin_links__plugin=plugin).order_by("pk")
-    # guard: plugins-lock-their-agents
     return list(users.select_for_update(of=("self",), no_key=True))
 
 

@@ -171,7 +171,6 @@ def set_access(
     if any(each.project_id != agent.project_id for each in chosen):
         raise Invalid(fields={"chosen": ["Choose repositories of the agent's project."]})
     rows = Repository.objects.filter(pk__in=[each.pk for each in chosen]).order_by("pk")
-    # guard: chosen-repositories-are-linked
     if len(rows.select_for_update(no_key=True)) < len(chosen):
         raise Invalid(fields={"chosen": ["A repository was unlinked meanwhile. Choose again."]})
     setting, _ = AgentRepositories.objects.update_or_create(
