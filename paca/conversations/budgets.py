@@ -22,9 +22,8 @@ from paca.conversations.models import (
     Conversation,
     ModelCall,
     ModelCallStatus,
-    Teammate,
 )
-from paca.engine.budgets import NOTHING, Amounts, Budget, BudgetScope
+from paca.engine.budgets import NOTHING, OWN, Amounts, Budget, BudgetScope
 from paca.engine.limits import TurnLimitReached, refusal
 from paca.projects import permissions
 from paca.projects.models import Member, Project
@@ -48,7 +47,7 @@ class Family:
     """The helpers of one call, and what they may take together: what was left of the budget when they began.
 
     Teammates that one turn spawned are a family too. ``of_team`` is what their lead and all of its team may have taken
-    by then: what they had taken at the spawn, and what was left.
+    in the end: what they had taken at the spawn, and what was left. ``helper_id`` is the conversation of whom this is.
     """
 
     parent_id: UUID
@@ -56,6 +55,7 @@ class Family:
     tokens: int | None = None
     cost_usd: float | None = None
     of_team: Budget = Budget(BudgetScope.TEAM)
+    helper_id: UUID | None = None
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -75,46 +75,37 @@ def family_of(conversation: Conversation) -> Family | None:
         tokens=left.get("tokens"),
         cost_usd=left.get("cost_usd"),
         of_team=Budget(BudgetScope.TEAM, team.get("tokens"), team.get("cost_usd")),
+        helper_id=conversation.pk,
     )
 
 
-def allowance_of_teammate(left: dict[str, Any] | None, lead_id: UUID) -> dict[str, Any] | None:
-    """The column ``allowance`` of a teammate that begins now. ``left`` is what its lead has left."""
-    of_conversation = (left or {}).get("conversation")
-    if left is None or of_conversation is None:
-        return left
-    used = _used_by_team(ModelCall.objects.all(), lead_id)
-    tokens, dollars = of_conversation["tokens"], of_conversation["cost_usd"]
-    team = {
-        "tokens": None if tokens is None else used.tokens + tokens,
-        "cost_usd": None if dollars is None else used.cost_usd + dollars,
-    }
-    return {"tokens": left["tokens"], "cost_usd": left["cost_usd"], "team": team}
-
-
-def untold_of_team(lead_id: UUID) -> Amounts:
-    """What the teammates of a lead have used, and may use in calls that run, that its log does not tell yet."""
-    team = Teammate.objects.filter(lead=lead_id)
-    told = team.aggregate(
-        count=Count("pk"),
-        tokens=Sum("told_tokens", default=0),
-        dollars=Sum("told_usd", default=0.0),
-    )
-    if not told["count"]:
-        return NOTHING
-    used = _total(ModelCall.objects.filter(conversation__teammate__lead=lead_id))
-    return Amounts(max(0, used.tokens - told["tokens"]), max(0.0, used.cost_usd - told["dollars"]))
+def read_again(family: Family) -> Family:
+    """The family as it is stored now: a team may use more when a person has continued its lead."""
+    # guard: new-portion-reaches-a-turn-that-runs
+    if not family.of_team or family.helper_id is None:
+        return family
+    rows = Conversation.objects.only("parent_id", "parent_call", "allowance")
+    return family_of(rows.get(pk=family.helper_id)) or family
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The agent, the project and, for a helper, the family whose budgets a call counts against."""
+    """The agent, the project and, for a helper, the family whose budgets a call counts against.
+
+    A lead counts its own budgets here too: ``lead_id`` is its id, and ``team_used`` what its team had used in all when
+    the ``used`` of these budgets was summed.
+    """
 
     agent_id: UUID
     project_id: UUID
     family: Family | None = None
+    lead_id: UUID | None = None
+    team_used: Amounts = NOTHING
 
     def id_of(self, scope: BudgetScope) -> UUID:
+        if scope in OWN:
+            assert self.lead_id is not None
+            return self.lead_id
         if scope in (BudgetScope.FAMILY, BudgetScope.TEAM):
             assert self.family is not None
             return self.family.parent_id
@@ -131,7 +122,7 @@ def reserve(budgets: Iterable[Budget], at_most: Amounts, owner: Owner) -> None:
     """Raise ``TurnLimitReached`` if one of the budgets has no room for a call that takes ``at_most``.
 
     Call it in the transaction that stores the row of the call, after the conversation's row is locked and with the
-    agent's budget before the project's, always in this order. On PostgreSQL the lock lets the calls of one owner
+    agent's budget before the project's, always in this order. A lead and its team lock the same row. On PostgreSQL the lock lets the calls of one owner
     pass one after another: the second waits for the commit of the first, and then sees its row. On SQLite the whole
     transaction is exclusive. A process that dies before the commit has reserved nothing. One that dies after it
     leaves the row, which goes on holding what the call may have taken until the day or month is over.
@@ -155,16 +146,30 @@ def lock(owner_id: UUID) -> None:
 # --- sums -----------------------------------------------------------------------------------------
 
 
+def used_by_family(family: Family) -> Amounts:
+    """What all helpers of a family have used, and may use in calls that run."""
+    # guard: budget-of-a-family-counts-all-of-it
+    of_family = ModelCall.objects.filter(
+        conversation__parent=family.parent_id,
+        conversation__parent_call=family.call_id,
+    )
+    return total(of_family)
+
+
+def used_by_teammates(lead_id: UUID) -> Amounts:
+    """What all teammates that a lead ever had have used, and may use in calls that run."""
+    return total(ModelCall.objects.filter(conversation__teammate__lead=lead_id))
+
+
 def _used(budget: Budget, owner: Owner, today: date) -> Amounts:
     calls = ModelCall.objects.filter(project=owner.project_id)
+    if budget.scope in OWN:
+        assert owner.lead_id is not None
+        # guard: call-of-a-lead-counts-those-of-its-team-meanwhile
+        return budget.used + (used_by_teammates(owner.lead_id) - owner.team_used)
     if budget.scope is BudgetScope.FAMILY:
         assert owner.family is not None
-        # guard: budget-of-a-family-counts-all-of-it
-        of_family = calls.filter(
-            conversation__parent=owner.family.parent_id,
-            conversation__parent_call=owner.family.call_id,
-        )
-        return _total(of_family)
+        return used_by_family(owner.family)
     if budget.scope is BudgetScope.TEAM:
         assert owner.family is not None
         return _used_by_team(calls, owner.family.parent_id)
@@ -177,16 +182,17 @@ def _used_by_team(calls: QuerySet[ModelCall], lead_id: UUID) -> Amounts:
     """What a lead and all that it has started have used, and may use in calls that run."""
     # Two queries: the condition of both reads every call of the project.
     # guard: budget-of-a-team-counts-its-lead
-    own = _total(calls.filter(conversation=lead_id))
-    return own + _total(calls.filter(conversation__parent=lead_id))
+    own = total(calls.filter(conversation=lead_id))
+    return own + total(calls.filter(conversation__parent=lead_id))
 
 
 def _sum(calls: QuerySet[ModelCall], since: date) -> Amounts:
     """What the calls since midnight UTC of this day have taken, and what the running ones may take."""
-    return _total(calls.filter(started_at__gte=_midnight(since)))
+    return total(calls.filter(started_at__gte=_midnight(since)))
 
 
-def _total(calls: QuerySet[ModelCall]) -> Amounts:
+def total(calls: QuerySet[ModelCall]) -> Amounts:
+    """What these calls have taken, and what the running ones of them may take."""
     sums = calls.aggregate(**SUMS)
     return Amounts(sums["tokens"], sums["dollars"])
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -144,7 +144,8 @@ def _call_of(context: WriteContext, call_id: str) -> dict[str, Any]:
 @_projects(ModelCallStarted)
 def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteContext) -> None:
     if entry.budgets:
-        budgets.reserve(entry.budgets, entry.at_most, _owner(cursor, context))
+        owner = replace(_owner(cursor, context), team_used=entry.team_used)
+        budgets.reserve(entry.budgets, entry.at_most, owner)
     # A budget counts rows, so with one the call needs its row.
     with nullcontext() if entry.budgets else _usage_tracking():
         cursor.execute(
@@ -178,7 +179,8 @@ def _owner(cursor: Any, context: WriteContext) -> budgets.Owner:
     )
     agent_id, project_id, parent_id, call_id = cursor.fetchone()
     family = budgets.Family(UUID(str(parent_id)), call_id) if parent_id else None
-    return budgets.Owner(UUID(str(agent_id)), UUID(str(project_id)), family)
+    agent, project = UUID(str(agent_id)), UUID(str(project_id))
+    return budgets.Owner(agent, project, family, lead_id=context.conversation_id)
 
 
 @_projects(events.UsageRecorded)

@@ -43,6 +43,7 @@ async def limit_before_call(
         if at_most is None:
             at_most = bound_of_next_call(turn, services, model=model)
         turn.next_call = at_most
+    turn.budgets_of_lead = limits.budgets_of_lead(services.log.progress)
     return reached_limit(services.log.progress, limits, turn.seconds, turn.next_call)
 
 

@@ -17,6 +17,8 @@ class BudgetScope(StrEnum):
     PROJECT_MONTH = "project_month"
 
 
+# A conversation uses these alone, or together with its team.
+OWN = (BudgetScope.TURN, BudgetScope.CONVERSATION)
 # All conversations of an agent or a project use these together.
 SHARED = (BudgetScope.AGENT_DAY, BudgetScope.PROJECT_MONTH)
 # Several conversations use these together: also what the helpers of one call may take of their conversation's budget,
@@ -33,6 +35,9 @@ class Amounts:
 
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(self.tokens + other.tokens, self.cost_usd + other.cost_usd)
+
+    def __sub__(self, other: Amounts) -> Amounts:
+        return Amounts(self.tokens - other.tokens, self.cost_usd - other.cost_usd)
 
 
 NOTHING = Amounts()

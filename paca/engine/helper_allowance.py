@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from paca.engine.budgets import BudgetScope
+from paca.engine.budgets import NOTHING, OWN, BudgetScope
 from paca.engine.limits import TurnLimits, TurnProgress
-
-OWN = (BudgetScope.TURN, BudgetScope.CONVERSATION)
 
 
 def left_of(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None:
@@ -17,11 +15,19 @@ def left_of(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None
 
 
 def left_for_team(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None:
-    """What is left, and as ``conversation`` what is left of the budget that outlives the turn, as the team does."""
+    """What is left, and as ``conversation`` what is left of the budget that outlives the turn, as the team does.
+
+    ``team_used`` is what the team had used in all when this was left.
+    """
     left = _left(limits, progress, OWN)
     if left is None:
         return None
-    return {**left, "conversation": _left(limits, progress, (BudgetScope.CONVERSATION,))}
+    used = limits.team_used or NOTHING
+    return {
+        **left,
+        "conversation": _left(limits, progress, (BudgetScope.CONVERSATION,)),
+        "team_used": {"tokens": used.tokens, "cost_usd": used.cost_usd},
+    }
 
 
 def _left(

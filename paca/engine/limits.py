@@ -9,7 +9,7 @@ from paca import events
 from paca.engine import promised_work
 from paca.engine.approvals.decisions import Decisions
 from paca.engine.approvals.plans import PlanState
-from paca.engine.budgets import NOTHING, POOLED, Amounts, Budget, BudgetScope
+from paca.engine.budgets import NOTHING, OWN, POOLED, Amounts, Budget, BudgetScope
 from paca.engine.compaction_state import CompactionState
 from paca.engine.helpers.state import HelperState
 from paca.engine.loop_guard import LoopGuard
@@ -30,7 +30,8 @@ class TurnLimits:
     Steps and seconds are limited for each turn, and so are ``turn_tokens`` and ``turn_cost_usd``. Tokens and
     dollars are a budget of the conversation: once it is used, the next turn, which a person has asked for, has
     the same amount again. ``shared`` are the budgets of the agent and the project, with what is used of them.
-    ``untold`` is what the team of a lead has used that the lead's log does not tell yet.
+    ``team_used`` is what the team of a lead has used in all, None if it has no team, and ``untold`` what of it the
+    lead's log does not tell yet.
     """
 
     steps: int
@@ -40,6 +41,7 @@ class TurnLimits:
     turn_tokens: int | None = None
     turn_cost_usd: float | None = None
     shared: tuple[Budget, ...] = ()
+    team_used: Amounts | None = None
     untold: Amounts = NOTHING
 
     def budgets(self, progress: TurnProgress) -> list[Budget]:
@@ -53,6 +55,13 @@ class TurnLimits:
             Budget(BudgetScope.CONVERSATION, self.tokens, self.cost_usd, of_portion),
         )
         return [budget for budget in (*own, *self.shared) if budget]
+
+    def budgets_of_lead(self, progress: TurnProgress) -> tuple[Budget, ...]:
+        """The budgets of the turn and the conversation, if a team uses them too: a call has to reserve its part."""
+        # guard: call-of-a-lead-reserves-what-its-team-uses-too
+        if self.team_used is None:
+            return ()
+        return tuple(each for each in self.budgets(progress) if each.scope in OWN)
 
     @property
     def has_budgets(self) -> bool:
@@ -80,7 +89,8 @@ class TurnProgress:
 
     ``tokens`` and ``cost_usd`` are what the conversation has used of its present portion, ``of_turn`` what the
     turn has. ``used_budget`` names a budget of the conversation that is used up, ``warned`` the limits that the
-    model was told about. ``title_settled``: a person or a model has written the title, or a model was asked for it.
+    model was told about. ``reached_own``: a budget of the turn or the conversation is used up, and ``has_new_portion``:
+    one was in the turn before, and this turn has it again. ``title_settled``: a person or a model has written the title, or a model was asked for it.
     ``chatting``: the newest message is a person's, written in the conversation.
 
     It is a fold over the log, so a worker that takes the conversation over counts on.
@@ -91,6 +101,8 @@ class TurnProgress:
     cost_usd: float = 0.0
     of_turn: Amounts = NOTHING
     used_budget: str = ""
+    reached_own: bool = False
+    has_new_portion: bool = False
     continuations: int = 0
     warned: frozenset[str] = frozenset()
     summarising: bool = False
@@ -183,7 +195,8 @@ class TurnProgress:
             own = (
                 event.which if event.budget in ("", BudgetScope.CONVERSATION) else self.used_budget
             )
-            return replace(self, summarising=True, used_budget=own)
+            reached = event.budget in OWN
+            return replace(self, summarising=True, used_budget=own, reached_own=reached)
         return replace(
             self,
             corrected=self.corrected or event.guard == "text_tool_call",
@@ -201,6 +214,7 @@ class TurnProgress:
         return TurnProgress(
             tokens=tokens,
             cost_usd=cost_usd,
+            has_new_portion=self.reached_own and not is_fork,
             chatting=self.chatting,
             compaction=self.compaction,
             title_settled=self.title_settled or is_fork,

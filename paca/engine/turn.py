@@ -115,6 +115,7 @@ class ActiveTurn:
     seen_files: dict[str, str] = field(default_factory=dict)
     pause_asked_by: str = ""
     next_call: Amounts = NOTHING
+    budgets_of_lead: tuple[Budget, ...] = ()
     choice: ModelChoice = OWN_MODEL
     llm: LLM | None = None
     compaction_llm: LLM | None = None
@@ -124,7 +125,7 @@ class ActiveTurn:
     def call_started(
         self, call_id: str, *, model: str = "", attempt: int = 1, purpose: str = "turn"
     ) -> ModelCallStarted:
-        """The start of a call of the ``model``, else the agent's, which the shared budgets have to allow."""
+        """The start of a call of the ``model``, else the agent's, which the budgets that others use too have to allow."""
         return ModelCallStarted(
             call_id=call_id,
             model=model or self.profile.model,
@@ -132,7 +133,8 @@ class ActiveTurn:
             purpose=purpose,
             key_source=self.profile.key_source,
             at_most=self.next_call,
-            budgets=self.profile.limits.shared,
+            budgets=(*self.budgets_of_lead, *self.profile.limits.shared),
+            team_used=self.profile.limits.team_used or NOTHING,
         )
 
     @property
@@ -205,8 +207,9 @@ def _repair(error: ModelError, profile: AgentProfile) -> str:
 class ModelCallStarted:
     """The start of an attempt to get a reply. It becomes a row of ``ModelCall`` and no event.
 
-    ``purpose`` is one of ``ModelCallPurpose``. If one of the shared ``budgets`` does not have room for what the
-    call takes ``at_most``, the commit raises ``TurnLimitReached``, and the attempt may not start.
+    ``purpose`` is one of ``ModelCallPurpose``. If one of the ``budgets``, which others use too, does not have room for
+    what the call takes ``at_most``, the commit raises ``TurnLimitReached``, and the attempt may not start. ``team_used``
+    is what the team of a lead had used when its own budgets were summed.
     """
 
     call_id: str
@@ -216,6 +219,7 @@ class ModelCallStarted:
     key_source: str = ""
     at_most: Amounts = NOTHING
     budgets: tuple[Budget, ...] = ()
+    team_used: Amounts = NOTHING
 
 
 LogEntry = Event | ModelCallStarted

@@ -10,10 +10,12 @@ from django.db.models import UUIDField
 
 from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
-from paca.conversations import budgets
+from paca.conversations import budgets, team_budgets
+from paca.engine import helper_allowance
 from paca.engine.budgets import NOTHING, Budget, BudgetScope
-from paca.engine.limits import TurnLimits
+from paca.engine.limits import TurnLimits, TurnProgress
 from paca.projects.models import Project
+from paca.worker.database import Database
 
 AGENT_COLUMNS = (
     *("limit_steps", "limit_tokens", "limit_cost_usd", "limit_seconds"),
@@ -52,6 +54,7 @@ def read_limits(
     the lead ``lead_id`` uses comes out of these.
     """
     [(*row, project_id)] = _LIMITS.rows(id=agent_id)
+    family = None if family is None else budgets.read_again(family)
     owner = budgets.Owner(agent_id, UUID(str(project_id)), family)
     return _limits(*row, family=family, owner=owner, lead_id=lead_id)
 
@@ -80,7 +83,7 @@ def _limits(
         # guard: helper-has-no-budget-of-its-own
         tokens = cost_usd = turn_tokens = turn_cost_usd = None
     has_own = any(each is not None for each in (tokens, cost_usd, turn_tokens, turn_cost_usd))
-    untold = budgets.untold_of_team(lead_id) if has_own and lead_id is not None else NOTHING
+    team_used, untold = team_budgets.of_team(lead_id) if has_own and lead_id else (None, NOTHING)
     return TurnLimits(
         steps=steps or settings.AGENT_MAX_STEPS,
         tokens=tokens,
@@ -89,8 +92,19 @@ def _limits(
         turn_tokens=turn_tokens,
         turn_cost_usd=_dollars(turn_cost_usd),
         shared=shared if owner is None else budgets.with_used(shared, owner),
+        team_used=team_used,
         untold=untold,
     )
+
+
+async def give_team_anew(
+    lead_id: UUID | None, limits: TurnLimits, progress: TurnProgress, database: Database
+) -> None:
+    """Let the team of a lead use the budget too that its turn has again, because a person has continued it."""
+    # guard: new-portion-of-a-lead-is-for-its-team
+    if lead_id is not None and limits.team_used is not None and progress.has_new_portion:
+        left = helper_allowance.left_for_team(limits, progress)
+        await database.call(team_budgets.renew, lead_id, left)
 
 
 def _dollars(amount: Decimal | None) -> float | None:

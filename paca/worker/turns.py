@@ -67,7 +67,7 @@ from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.skill_access import RunSkillAccess
 from paca.worker.stream_buffer import StreamBuffer
 from paca.worker.team_access import RunTeamAccess
-from paca.worker.turn_limits import read_limits
+from paca.worker.turn_limits import give_team_anew, read_limits
 
 logger = logging.getLogger(__name__)
 
@@ -239,6 +239,8 @@ class ConversationRun:
             has_secrets = bool(turn.sandbox.variables.secrets)
             await servers.begin_turn(settings, beside_secrets=has_secrets)
 
+            limits, database = turn.profile.limits, self._resources.database
+            await give_team_anew(turn.lead_id, limits, log.progress, database)
             team = RunTeamAccess(self._project_access, log, lambda: active.profile.limits)
 
             def new_toolbox() -> Toolbox:

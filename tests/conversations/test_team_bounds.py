@@ -10,20 +10,22 @@ from django.utils import timezone
 
 from paca import events
 from paca.agents import services as agents
-from paca.conversations import budgets, deletion, helper_lists, sandbox_lifecycle, services
-from paca.conversations.models import Conversation, ModelCall, Teammate, Trigger
+from paca.conversations import (
+    deletion,
+    helper_lists,
+    sandbox_lifecycle,
+    services,
+)
+from paca.conversations.models import Conversation, Teammate, Trigger
 from paca.conversations.services import agent_status, approvals, lifecycle, plans
 from paca.conversations.services.messages import ConversationRunning
 from paca.conversations.services.teams import messages
-from paca.engine import helper_allowance
 from paca.engine.approvals.decisions import Decisions
 from paca.engine.approvals.plans import PlanState
-from paca.engine.budgets import Amounts, BudgetScope
-from paca.engine.limits import TurnLimitReached, TurnLimits, TurnProgress
 from paca.engine.turn import TurnOutcome
 from paca.projects.models import Task
 from paca.projects.services import tasks
-from paca.worker import person_wait, turn_limits
+from paca.worker import person_wait
 from tests.conversations.team import store_events
 from tests.conversations.team_desk import TeamDesk
 
@@ -215,80 +217,3 @@ def test_lanes_show_a_teammate_that_lives_before_later_ones_that_have_ended(desk
     assert desk.state("bob") == "ended/failed"
     assert [each.team.name for each in helper_lists.newest(desk.lead) if each.team] == ["ann"]
     assert helper_lists.has_team(desk.lead)
-
-
-# --- budgets --------------------------------------------------------------------------------------
-
-
-def spend(conversation: Conversation, tokens: int, *, running: bool = False) -> None:
-    """A model call of the conversation: it has used so many tokens, or holds them while it runs."""
-    used = {"held_tokens": tokens} if running else {"input_tokens": tokens, "status": "done"}
-    ModelCall.objects.create(
-        id=uuid4(),
-        project_id=conversation.project_id,
-        agent_id=conversation.agent_id,
-        conversation=conversation,
-        turn=1,
-        model="m",
-        epoch=1,
-        started_at=timezone.now(),
-        **used,
-    )
-
-
-def used_by_lead(desk: TeamDesk) -> int:
-    """The tokens that count for the budget of the lead, whose log tells of all that its team has told."""
-    limits = turn_limits.read_limits(desk.team.world.agent.pk, None, desk.lead.pk)
-    progress = TurnProgress()
-    for event in desk.told(events.TeammateChanged):
-        progress = progress.advance(event)
-    (budget,) = limits.budgets(progress)
-    return budget.used.tokens
-
-
-def test_what_teammates_at_work_use_counts_for_the_budget_of_the_lead_once():
-    desk = TeamDesk(limit_tokens=5_000)
-    ann = desk.spawn()
-    assert used_by_lead(desk) == 0
-    spend(ann.conversation, 900)
-    spend(ann.conversation, 100, running=True)
-    assert used_by_lead(desk) == 1_000
-    desk.end(ann)
-    assert used_by_lead(desk) == 1_000
-
-
-def test_teammate_has_what_is_left_of_the_conversation_with_its_lead_and_all_of_the_team():
-    desk = TeamDesk(limit_tokens=5_000)
-    spend(desk.lead, 2_000)
-    left = {"tokens": 3_000, "cost_usd": None}
-    asked = {"role": "coder", "work": "Do it.", "allowance": {**left, "conversation": left}}
-    desk.call(desk.lead, "spawn_teammate", name="ann", **asked)
-    Conversation.objects.filter(pk=desk.lead.pk).update(turn_number=2)  # in a later turn
-    desk.call(desk.lead, "spawn_teammate", name="bob", **asked)
-    ann, bob = (desk.mate(name).conversation for name in ("ann", "bob"))
-    assert ann.parent_call != bob.parent_call
-    for conversation in (desk.lead, ann, bob):
-        spend(conversation, 900)
-    family = budgets.family_of(ann)
-    owner = budgets.Owner(ann.agent_id, ann.project_id, family)
-    agent, project = desk.team.world.agent, desk.team.world.project
-    limits = turn_limits.limits_of(agent, project, family)
-    assert [(each.scope, each.tokens) for each in limits.shared] == [
-        (BudgetScope.FAMILY, 3_000),
-        (BudgetScope.TEAM, 5_000),
-    ]
-    budgets.reserve(limits.shared, Amounts(300), owner)
-    with pytest.raises(TurnLimitReached) as reached:
-        budgets.reserve(limits.shared, Amounts(301), owner)
-    assert reached.value.limit.budget == "team"
-
-
-def test_turn_that_spawns_a_teammate_tells_what_is_left_of_each_budget():
-    limits = TurnLimits(steps=9, tokens=5_000, turn_tokens=1_000, untold=Amounts(300))
-    progress = TurnProgress(tokens=2_000, of_turn=Amounts(100))
-    assert helper_allowance.left_for_team(limits, progress) == {
-        "tokens": 600,
-        "cost_usd": None,
-        "conversation": {"tokens": 2_700, "cost_usd": None},
-    }
-    assert helper_allowance.left_for_team(TurnLimits(steps=9), progress) is None

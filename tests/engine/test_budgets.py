@@ -236,6 +236,15 @@ async def test_shared_budget_that_is_used_up_ends_the_turn_before_any_call():
     assert (conversation.outcome.budget, conversation.outcome.used) == ("agent_day", 5.0)
 
 
+async def test_call_of_a_lead_reserves_of_the_budget_that_its_team_uses_too():
+    conversation = world(says("Hi."), tokens=10**6, team_used=Amounts(900), untold=Amounts(300))
+    await conversation.ask("Hello.")
+    assert conversation.turn is not None
+    row = conversation.turn.call_started("m")
+    assert (row.team_used, row.at_most.tokens > 8192) == (Amounts(900), True)
+    assert [(each.scope, each.used) for each in row.budgets] == [("conversation", Amounts(300))]
+
+
 async def test_model_without_a_price_counts_in_tokens_under_a_budget_of_the_project():
     """A limit in dollars of the agent itself needs one of tokens beside it."""
     month = Budget(BudgetScope.PROJECT_MONTH, cost_usd=5.0)

@@ -93,6 +93,7 @@ OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TEAMS = "tests/conversations/test_teams.py"
 TEAM_BOUNDS = "tests/conversations/test_team_bounds.py"
+TEAM_BUDGETS = "tests/conversations/test_team_budgets.py"
 TODO = "tests/engine/test_todo_list.py"
 BACKGROUND = "tests/conversations/test_background.py"
 BACKGROUND_LOOKS = "tests/worker/test_background_looks.py"
@@ -2165,13 +2166,46 @@ MUTANTS = (
     Mutant(
         "budget-of-a-lead-counts-its-team-at-work",
         value("NOTHING"),
-        (f"{TEAM_BOUNDS}::test_what_teammates_at_work_use_counts_for_the_budget_of_the_lead_once",),
+        (
+            f"{TEAM_BUDGETS}::test_what_teammates_at_work_use_counts_for_the_budget_of_the_lead_once",
+        ),
+    ),
+    Mutant(
+        "call-of-a-lead-reserves-what-its-team-uses-too",
+        always,
+        (
+            f"{TEAM_BUDGETS}::test_lead_and_teammate_at_the_same_moment_cannot_both_take_the_last_of_their_budget",
+        ),
+    ),
+    Mutant(
+        "call-of-a-lead-counts-those-of-its-team-meanwhile",
+        value("budget.used"),
+        (f"{TEAM_BUDGETS}::test_lead_is_refused_by_what_its_team_has_begun_since_it_looked",),
+    ),
+    Mutant(
+        "spawn-counts-the-team-as-its-lead-does",
+        value("_used_by_lead(lead_id) + budgets.used_by_teammates(lead_id)"),
+        (
+            f"{TEAM_BUDGETS}::test_teammate_is_not_given_what_another_one_has_used_since_their_lead_looked",
+        ),
+    ),
+    Mutant(
+        "new-portion-reaches-a-turn-that-runs",
+        always,
+        (f"{TEAM_BUDGETS}::test_new_portion_of_a_lead_is_for_a_teammate_at_work_too",),
+    ),
+    Mutant(
+        "new-portion-of-a-lead-is-for-its-team",
+        never,
+        (
+            "tests/flows/test_budgets.py::test_lead_that_is_continued_at_its_budget_has_a_team_that_works_again",
+        ),
     ),
     Mutant(
         "budget-of-a-team-counts-its-lead",
         value("NOTHING"),
         (
-            f"{TEAM_BOUNDS}::test_teammate_has_what_is_left_of_the_conversation_with_its_lead_and_all_of_the_team",
+            f"{TEAM_BUDGETS}::test_teammate_has_what_is_left_of_the_conversation_with_its_lead_and_all_of_the_team",
         ),
     ),
     Mutant(

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from paca import events
 from paca.common.errors import Conflict
-from paca.conversations import budgets, store
+from paca.conversations import budgets, store, team_budgets
 from paca.conversations.models import (
     Conversation,
     ConversationStatus,
@@ -51,7 +51,7 @@ def spawn(
         parent=lead,
         parent_call=f"team:{lead.turn_number}",
         piece=Teammate.objects.filter(lead=lead).count(),
-        allowance=budgets.allowance_of_teammate(allowance, lead.pk),
+        allowance=team_budgets.allowance_of(allowance, lead.pk),
         read_only=read_only,
         tracing=lead.tracing,
         status=ConversationStatus.FINISHED,
