@@ -93,6 +93,7 @@ OPENAI_STREAM = "tests/engine/llm/test_openai_stream.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 TEAMS = "tests/conversations/test_teams.py"
 TEAM_BOUNDS = "tests/conversations/test_team_bounds.py"
+TEAM_PAUSES = "tests/conversations/test_team_pauses.py"
 TEAM_BUDGETS = "tests/conversations/test_team_budgets.py"
 TODO = "tests/engine/test_todo_list.py"
 BACKGROUND = "tests/conversations/test_background.py"
@@ -2168,6 +2169,30 @@ MUTANTS = (
         value("NOTHING"),
         (
             f"{TEAM_BUDGETS}::test_what_teammates_at_work_use_counts_for_the_budget_of_the_lead_once",
+        ),
+    ),
+    Mutant(
+        "pause-of-a-lead-reaches-its-team",
+        value("[]"),
+        (f"{TEAM_PAUSES}::test_pause_of_a_lead_reaches_its_team_which_goes_on_with_it",),
+    ),
+    Mutant(
+        "pause-of-an-agent-reaches-its-teams",
+        removed,
+        (
+            f"{TEAM_PAUSES}::test_immediate_pause_of_an_agent_reaches_a_teammate_that_goes_on_with_it",
+        ),
+    ),
+    Mutant(
+        "teammate-rests-while-its-lead-is-paused",
+        value("works"),
+        (f"{TEAM_PAUSES}::test_pause_of_a_lead_reaches_its_team_which_goes_on_with_it",),
+    ),
+    Mutant(
+        "teammate-that-is-paused-does-not-end",
+        never,
+        (
+            f"{TEAM_PAUSES}::test_immediate_pause_of_an_agent_reaches_a_teammate_that_goes_on_with_it",
         ),
     ),
     Mutant(

@@ -15,10 +15,11 @@ from paca.conversations.models import (
     StopReason,
     Trigger,
     TriggerState,
+    TriggerType,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services import background, lifecycle
-from paca.conversations.services.inbox import HasName
+from paca.conversations.services.inbox import HasName, add_trigger
 
 # The kind of the pause that a conversation gets from a change of its agent's status.
 PAUSED_BY_STATUS = "agent_paused"
@@ -38,14 +39,21 @@ def end_turns(agent: Agent, status: str, *, by: HasName | None) -> None:
         return
     active = Conversation.objects.filter(agent=agent, status__in=ACTIVE_STATUSES, deleted_at=None)
     for conversation in active.top_level().for_update():
-        pauses = Trigger.objects.filter(
-            conversation=conversation, control=ControlCommand.PAUSE, state=TriggerState.NEW
-        )
         # What a person pauses at the same time does not go on with the agent.
         # guard: pause-of-a-person-stays
-        if pauses.exists():
+        if _is_being_paused(conversation):
             continue
         lifecycle.add_pause(conversation, PAUSED_BY_STATUS, by=name)
+    # Of a lead that has answered, and works no more itself.
+    # guard: pause-of-an-agent-reaches-its-teams
+    for mate in active.filter(trigger_type=TriggerType.TEAMMATE).for_update():
+        if not _is_being_paused(mate):
+            add_trigger(mate, PAUSED_BY_STATUS, by=name, control=ControlCommand.PAUSE)
+
+
+def _is_being_paused(conversation: Conversation) -> bool:
+    pauses = Trigger.objects.filter(conversation=conversation, control=ControlCommand.PAUSE)
+    return pauses.filter(state=TriggerState.NEW).exists()
 
 
 @transaction.atomic

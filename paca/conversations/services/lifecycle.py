@@ -237,18 +237,18 @@ def pause(conversation: Conversation, *, by: Member) -> None:
 
 
 def add_pause(current: Conversation, kind: str, *, by: str, actor: Member | None = None) -> None:
-    """Let a locked conversation that is active end its step and pause, and its helpers with it if it waits for them.
+    """Let a locked conversation that is active end its step and pause, with its team, and its helpers if it waits for them.
 
-    Those that wait for a worker do not begin, because the conversation is paused. ``kind`` is the cause, and ``by``
-    the name of a person.
+    Those that wait for a worker do not begin, because the conversation is paused. Its team goes on with it, see
+    ``teams.settling``. ``kind`` is the cause, and ``by`` the name of a person.
     """
-    paused = [current]
-    if current.waits_for_helpers:
+    waited = current.waits_for_helpers
+    if waited:
         helpers.release(current, cause="pause", by=by)
-        at_work = [each for each in helpers.unfinished(current) if each.status in ACTIVE_STATUSES]
-        # Teammates end their turn: nothing new begins while the lead is paused.
-        paused += [each for each in at_work if each.trigger_type != TriggerType.TEAMMATE]
-    for each in paused:
+    at_work = [each for each in helpers.unfinished(current) if each.status in ACTIVE_STATUSES]
+    # guard: pause-of-a-lead-reaches-its-team
+    paused = [each for each in at_work if waited or each.trigger_type == TriggerType.TEAMMATE]
+    for each in (current, *paused):
         add_trigger(each, kind, by=by, control=ControlCommand.PAUSE, actor=actor)
 
 
@@ -285,6 +285,11 @@ def continue_(
     # guard: continue-starts-held-work
     if current.waits_for_start or not is_busy(current):
         _requeue(current, by, source=source, key=key)
+
+
+def requeue_teammate(mate: Conversation) -> None:
+    """Let a locked teammate go on that was paused with its lead or its agent, in the caller's transaction."""
+    _requeue(mate, mate.agent)
 
 
 def _requeue(current: Conversation, by: HasName, *, source: str = "api", key: str = "") -> None:

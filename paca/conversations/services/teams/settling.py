@@ -21,6 +21,7 @@ from paca.common.best_effort import tolerated
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
 from paca.conversations.models import (
+    ControlCommand,
     Conversation,
     ConversationStatus,
     StopReason,
@@ -30,6 +31,8 @@ from paca.conversations.models import (
     TeamRequest,
     TeamRequestKind,
     TeamRequestState,
+    Trigger,
+    TriggerState,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services import lifecycle
@@ -44,6 +47,10 @@ ENDS = {
     ConversationStatus.FAILED: TeammateEnd.FAILED,
     ConversationStatus.PAUSED: TeammateEnd.LIMIT,
 }
+# A teammate that a command has paused, and no limit: nobody pauses one alone.
+PAUSED_WITH_OTHERS = Q(
+    conversation__status=ConversationStatus.PAUSED, conversation__reason="by_person"
+)
 # The lead has caused the end, or can see it in the list: it is not woken for it.
 QUIET = (TeammateEnd.IDLE, TeammateEnd.SHUTDOWN)
 
@@ -75,7 +82,7 @@ def _due_leads(now: Parameter, idle_since: Parameter) -> QuerySet[Teammate, UUID
 
 def _is_due(idle_since: Parameter) -> Q:
     """The condition that something follows for a teammate that does not work."""
-    ended = Q(conversation__status__in=tuple(ENDS)) | ~Q(stopping="")
+    ended = Q(conversation__status__in=tuple(ENDS))
     news = Q(conversation__turn_number__gt=F("told_turn"))
     free = Q(Exists(board.claimable(lead=OuterRef("lead")).order_by()))
     takes = Q(lead__agent__status=Agent.Status.ACTIVE, lead__agent__deleted_at=None)
@@ -83,7 +90,18 @@ def _is_due(idle_since: Parameter) -> Q:
     idle = Q(conversation__finished_at__lte=idle_since)
     # While the lead is paused its team rests: nothing begins, and nobody is sent away.
     acts = ~Q(lead__status=ConversationStatus.PAUSED)
-    return ended | news | (acts & (free & takes | ~free & idle))
+    due = ended | news | (acts & (free & takes | ~free & idle))
+    return ~Q(stopping="") | ~PAUSED_WITH_OTHERS & due | PAUSED_WITH_OTHERS & _goes_on()
+
+
+def _goes_on() -> Q:
+    """The condition that a teammate goes on which was paused with its lead or its agent."""
+    pauses = Trigger.objects.filter(
+        conversation=OuterRef("lead"), control=ControlCommand.PAUSE, state=TriggerState.NEW
+    )
+    works = Q(lead__agent__status=Agent.Status.ACTIVE, lead__agent__deleted_at=None)
+    # guard: teammate-rests-while-its-lead-is-paused
+    return works & ~Q(lead__status=ConversationStatus.PAUSED) & ~Q(Exists(pauses.order_by()))
 
 
 DUE_LEADS = Select(
@@ -117,6 +135,12 @@ class _Member:
     def has(self, kind: TeamRequestKind, state: TeamRequestState) -> bool:
         """Whether it has a request of this kind in this state."""
         return any((each.kind, each.state) == (kind, state) for each in self.requests)
+
+    @property
+    def is_paused_with_others(self) -> bool:
+        """As ``PAUSED_WITH_OTHERS``."""
+        paused = (ConversationStatus.PAUSED, "by_person")
+        return (self.child.status, self.child.reason) == paused
 
     @property
     def may_work(self) -> bool:
@@ -174,6 +198,11 @@ def _expire(member: _Member, now: datetime) -> None:
 def _settle_one(member: _Member, team: _Team) -> None:
     """What follows for a teammate that does not work: it is told a decision, ends, claims a task, or stays idle."""
     mate, lead = member.mate, team.lead
+    # guard: teammate-that-is-paused-does-not-end
+    if member.is_paused_with_others and not mate.stopping:
+        if Teammate.objects.filter(_goes_on(), pk=mate.pk).exists():
+            lifecycle.requeue_teammate(member.child)
+        return
     report = _close_turn(member, team.now)
     why = _end_of(member, team)
     if why is not None:
