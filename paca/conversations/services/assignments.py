@@ -99,7 +99,7 @@ def message_of(
 
 
 def lock_agent(agent: Agent) -> None:
-    """Lock the agent's row until the commit. Everybody locks it before conversations."""
+    """Lock the agent's row until the commit. Everybody locks it after the project and before conversations."""
     Agent.objects.select_for_update(no_key=True).only("pk").get(pk=agent.pk)
 
 

@@ -155,7 +155,7 @@ def restore(task: Task, *, by: Member | None) -> Task:
 def lock_project(project_id: Any) -> None:
     """Let no other transaction write tasks of the project until this one ends.
 
-    Services lock the project before its tasks, and tasks before conversations.
+    Services lock the project before its agents and tasks, and these before conversations.
     """
     Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
