@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Product
@@ -56,3 +57,8 @@ def held_model(product: Product) -> Iterator[HeldModel]:
         finally:
             model.let_go()
             product.seeds.run(f"{seed}seed.retire({NAME!r})")
+
+
+@pytest.fixture
+def vera(product: Product, after_pages: ExitStack) -> HeldModel:
+    return after_pages.enter_context(held_model(product))

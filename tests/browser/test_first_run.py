@@ -7,6 +7,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser import actions
 from tests.browser.conftest import PASSWORD, Product
+from tests.browser.held_model import HeldModel, vera
+from tests.support.model_script import fails, says
+
+__all__ = ["vera"]
 
 
 def test_person_signs_in_sends_a_prompt_and_watches_a_command_run(
@@ -16,8 +20,6 @@ def test_person_signs_in_sends_a_prompt_and_watches_a_command_run(
     expect(page.get_by_role("heading", name="Guide is ready")).to_be_visible()
     page.screenshot(path=product.pictures / "overview-light.png")
     actions.start(page)
-    expect(page.locator(".prose.is-writing").first).to_be_visible()
-    page.screenshot(path=product.pictures / "conversation-writing-light.png")
     card = page.locator("details.tool", has_text="uname")
     expect(card).to_be_visible()
     actions.wait_until(page, "finished")
@@ -27,10 +29,25 @@ def test_person_signs_in_sends_a_prompt_and_watches_a_command_run(
     page.screenshot(path=product.pictures / "conversation-light.png")
 
 
+def test_answer_is_shown_while_it_is_written_also_after_a_reload(
+    page: Page, vera: HeldModel, product: Product
+) -> None:
+    vera.reply = fails("stall")  # its first words come, and no others
+    vera.let_go()
+    vera.start(page)
+    written = page.locator(".prose.is-writing")
+    expect(written).to_contain_text("Let me look at that")
+    page.screenshot(path=product.pictures / "conversation-writing-light.png")
+    page.reload()
+    expect(written).to_contain_text("Let me look at that")
+    page.get_by_role("button", name="Stop").click()
+    actions.wait_until(page, "stopped")
+    expect(written).to_have_count(0)
+
+
 def test_reload_during_an_answer_loses_and_repeats_nothing(page: Page) -> None:
     actions.start(page, actions.SMALL_PROGRAM)
     expect(page.locator(".prose").last).to_contain_text(re.compile(".{40}", re.DOTALL))
-    expect(page.locator(".prose.is-writing").first).to_be_visible()
     before = page.locator(".prose").last.inner_text()
     page.reload()
     page.wait_for_selector(".flow > [data-key]")
@@ -69,15 +86,20 @@ def test_stop_button_stops_the_agent_at_once_and_offers_to_continue(page: Page) 
     actions.assert_replay_matches(page)
 
 
-def test_message_sent_while_the_agent_works_is_queued_and_answered(page: Page) -> None:
-    actions.start(page, actions.SMALL_PROGRAM)
-    expect(page.locator(".prose").first).to_be_visible()
-    actions.write(page, "Look around the sandbox and tell me what is there.")
-    expect(page.locator(".queue li")).to_contain_text("Look around")
+def test_message_sent_while_the_agent_works_is_queued_and_answered(
+    page: Page, vera: HeldModel
+) -> None:
+    vera.reply = says("That is all.")
+    vera.start(page)
+    actions.wait_until(page, "running")
+    actions.write(page, "And tell me what is there.")
+    expect(page.locator(".queue li")).to_contain_text("And tell me")
     expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    vera.let_go()
     expect(page.locator(".queue")).to_have_count(0)
+    expect(page.locator(".prose", has_text="That is all.")).to_have_count(2)
     actions.wait_until(page, "finished")
-    assert actions.text_of(page).count("Look around the sandbox and tell me what is there.") == 1
+    assert actions.text_of(page).count("And tell me what is there.") == 1
     actions.assert_replay_matches(page)
 
 

@@ -1,15 +1,14 @@
 """The menu of a conversation pauses, starts over and deletes; a run that ends in the background is told."""
 
 import re
-from contextlib import ExitStack
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import actions
-from tests.browser.conftest import Product
-from tests.browser.held_model import HeldModel, held_model
+from tests.browser.held_model import HeldModel, vera
 from tests.support.model_script import says
+
+__all__ = ["vera"]
 
 HIDE = """
   window.hiddenNow = false;
@@ -25,11 +24,6 @@ HIDE = """
     constructor(title, { body }) { window.shown.push([title, body]); }
   };
 """
-
-
-@pytest.fixture
-def vera(product: Product, after_pages: ExitStack) -> HeldModel:
-    return after_pages.enter_context(held_model(product))
 
 
 def pause(page: Page, vera: HeldModel) -> None:
