@@ -39,6 +39,7 @@ def test_person_uploads_sends_reads_and_compares_files(
     open_browser: Callable[..., BrowserContext], product: Product, theme: str
 ) -> None:
     page = open_browser(color_scheme=theme).new_page()
+    page.clock.install()
     actions.start(page, actions.SMALL_PROGRAM)
     actions.wait_until(page, "finished")
 
@@ -71,7 +72,8 @@ def test_person_uploads_sends_reads_and_compares_files(
         timeout=ANSWER_MS
     )
     tree.focus()
-    page.keyboard.type("notes")
+    with actions.stopped_clock(page):
+        page.keyboard.type("notes")
     page.keyboard.press("Enter")
     expect(panel.locator(".files-prose strong")).to_have_text("strong", timeout=ANSWER_MS)
     expect(panel.locator(".files-prose img")).to_have_count(0)
@@ -112,6 +114,7 @@ def test_folder_of_ten_thousand_files_is_scrolled_searched_and_reached_to_its_en
     open_browser: Callable[..., BrowserContext], product: Product, theme: str
 ) -> None:
     page = open_browser(color_scheme=theme).new_page()
+    page.clock.install()
     conversation = actions.start(page, actions.SMALL_PROGRAM).rstrip("/").rpartition("/")[2]
     actions.wait_until(page, "finished")
     many = runners.workspace_file(product.installation.data, UUID(conversation), "many")
@@ -132,7 +135,8 @@ def test_folder_of_ten_thousand_files_is_scrolled_searched_and_reached_to_its_en
     expect(row.filter(has_text="f05000.txt")).to_be_attached(timeout=ANSWER_MS)
     page.screenshot(path=product.pictures / f"files-many-middle-{theme}.png")
     tree.focus()
-    page.keyboard.type("f0777")
+    with actions.stopped_clock(page):
+        page.keyboard.type("f0777")
     active = tree.locator(".tree-row.is-active")
     expect(active).to_contain_text("f07770.txt", timeout=ANSWER_MS)
     panel.get_by_role("button", name="Refresh").click()
