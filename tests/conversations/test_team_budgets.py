@@ -145,6 +145,9 @@ def test_teammate_is_not_given_what_another_one_has_used_since_their_lead_looked
     desk = TeamDesk(limit_tokens=5_000)
     left = helper_allowance.left_for_team(limits_of_lead(desk), TurnProgress())
     spend(spawned(desk).conversation, 1_000)
+    Conversation.objects.filter(pk=desk.lead.pk).update(
+        turn_number=2
+    )  # bob shares no family with ann
     desk.call(desk.lead, "spawn_teammate", name="bob", role="coder", work="Do.", allowance=left)
     desk.claim()
     bob = desk.mate("bob")
