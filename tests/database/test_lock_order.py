@@ -17,8 +17,12 @@ from paca.agents.models import Agent, AgentPlugin, McpServer
 from paca.agents.services import mcp_tools
 from paca.common.errors import Invalid
 from paca.conversations import push_attempts, store
-from paca.conversations.models import Conversation, ConversationBranch, PushAttempt
-from paca.conversations.services import check_ins
+from paca.conversations.models import (
+    Conversation,
+    ConversationBranch,
+    PushAttempt,
+)
+from paca.conversations.services import agent_status, check_ins
 from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects.services import projects
 from paca.repositories.models import AgentRepositories, Repository, RepositoryAccess
@@ -146,14 +150,15 @@ def test_plugin_is_taken_from_an_agent_while_a_worker_stores_the_tools_of_its_se
 # --- agents and projects that go --------------------------------------------------------------------
 
 
-def test_agent_is_retired_in_the_admin_while_it_gets_a_task():
+def test_agent_is_retired_in_the_admin_while_it_is_made_inactive():
     team = Team()
     team.assign()
     retire = partial(agents.retire, team.world.agent, by=team.world.user)
-    another = partial(team.comment, "@rosa look", by=team.ada)
-    gone, _ = meet_at(Conversation.objects.get(), retire, another)
+    facts = {"status": "inactive", "mode": "immediate", "by": team.ada}
+    stop = partial(agent_status.change, Agent.objects.get(), **facts)
+    gone, stopped = meet_at(Conversation.objects.get(), retire, stop)
     assert gone is None
-    assert Agent.objects.get().deleted_at is not None
+    assert isinstance(stopped, agents.AgentIsRetired)
 
 
 class Cloned:

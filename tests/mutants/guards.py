@@ -3102,7 +3102,7 @@ MUTANTS = (
     Mutant(
         "retiring-locks-the-agent-before-its-conversations",
         removed,
-        (f"{LOCK_ORDER}::test_agent_is_retired_in_the_admin_while_it_gets_a_task",),
+        (f"{LOCK_ORDER}::test_agent_is_retired_in_the_admin_while_it_is_made_inactive",),
         on_services=True,
     ),
     Mutant(
