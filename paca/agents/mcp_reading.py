@@ -56,9 +56,9 @@ def settings_of(agent_id: UUID) -> tuple[McpServerSettings, ...]:
 def decided(
     agent_id: UUID, server: McpServerSettings, names: Sequence[str]
 ) -> dict[str, PinnedTool] | None:
-    """What people have decided by now on these tools of a server of the agent, as the engine knows the server.
+    """These tools as people have decided on them by now.
 
-    None if it is switched off or deleted, or another program or host stands in its place.
+    None if the server of the turn is switched off or deleted, or another program or host stands in its place.
     """
     present = McpServer.objects.enabled().filter(agent=agent_id, pk=server.id).first()
     if present is None or is_another(present, server):

@@ -65,7 +65,7 @@ def test_person_approves_from_the_inbox_by_keyboard(asking: Page, product: Produ
     )
     page.screenshot(path=product.pictures / "inbox-approval-phone.png")
     page.set_viewport_size({"width": 1440, "height": 900})
-    page.wait_for_function("() => document.querySelector('paca-ask').isSeen")
+    page.wait_for_function("() => document.querySelector('paca-ask').wasSeen(performance.now())")
     page.keyboard.press("a")
     expect(needs.get_by_role("button", name="Deny", exact=True)).to_be_hidden()
 

@@ -10,7 +10,7 @@ from tests.browser.conftest import Product
 from tests.browser.test_rows import DISPATCH, made, open_it
 from tests.browser.test_todo import next_frame, states
 
-SEEN = "() => [...document.querySelectorAll('paca-ask, paca-question, paca-plan')].every((each) => each.isSeen)"
+SEEN = "() => [...document.querySelectorAll('paca-ask, paca-question, paca-plan')].every((each) => each.wasSeen(performance.now()))"
 STILL = "() => document.getAnimations().every((each) => each.effect.getTiming().iterations === Infinity)"
 
 

@@ -63,9 +63,7 @@ def test_saved_doc_stays_on_the_page_when_an_older_answer_comes_late(
     project.get_by_role("textbox", name="Text").fill("Second.")
     held: list[Route] = []
     doc = re.compile(r"/api/v1/.*/docs/[^/]+/$")
-    project.route(
-        doc, lambda route: held.append(route), times=1
-    )  # the next request is the read below
+    project.route(doc, lambda route: held.append(route), times=1)  # the next read of the doc
     other = open_browser().new_page()
     other.goto(project.url)
     with project.expect_request(doc):  # the first page hears of a change, and reads its doc again

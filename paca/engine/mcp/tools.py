@@ -158,7 +158,7 @@ class McpTool(Tool[McpArguments]):
 
 
 def _allows(now: PinnedTool, then: PinnedTool) -> bool:
-    """Whether people still allow a tool. Of another description than that of the turn the server itself tells."""
+    """Whether people still allow a tool. One whose description has changed is left to ``_refusal``, which asks the server."""
     return now.enabled and (now.accepted or now.hash != then.hash)
 
 

@@ -116,16 +116,22 @@ class Server:
         }
         self.offered = {name: offer.hash for name, offer in self.offers.items()}
 
-    def tools(self) -> list[McpTool]:
+    @property
+    def pins(self) -> dict[str, PinnedTool]:
         # A person has said that ``fetch`` may run without approval.
-        return [
-            McpTool(
-                f"mcp__web__{name}",
-                PinnedTool(offer.hash, True, name == "fetch", True, offer),
-                self,  # type: ignore[arg-type]
-            )
+        return {
+            name: PinnedTool(offer.hash, True, name == "fetch", True, offer)
             for name, offer in self.offers.items()
+        }
+
+    def tools(self) -> list[McpTool]:
+        return [
+            McpTool(f"mcp__web__{name}", pinned, self)  # type: ignore[arg-type]
+            for name, pinned in self.pins.items()
         ]
+
+    async def decided(self, *_: str) -> dict[str, PinnedTool]:
+        return self.pins
 
     async def session(self) -> Server:
         return self

@@ -1,4 +1,5 @@
 import { same, test } from "./harness.js";
+import { ApiError } from "../../../paca/web/static/paca/core/api.js";
 import { AnswerOrder } from "../../../paca/web/static/paca/core/answer-order.js";
 
 /** Requests that are answered when the test says so: `server.answers[n](value)` answers the request n. */
@@ -59,4 +60,21 @@ test("a failed read or save changes nothing, and the next ones work", async () =
   same([failures, held.value], [2, ""]);
   await order.read(async () => "there", take);
   same(held.value, "there");
+});
+
+test("a save whose answer comes after a newer read is followed by another read, whose failure is none of the save", async () => {
+  const [order, server, { held, take }] = [new AnswerOrder(), heldServer(), page()];
+  const written = order.write(server.ask, take, () => order.read(server.ask, take));
+  const read = order.read(server.ask, take);
+  server.answers[1]("mine, and then theirs");
+  await read;
+  server.answers[0]("mine");
+  await settled();
+  server.answers[2]("mine, and then theirs");
+  await written;
+  same(held.value, "mine, and then theirs");
+  const again = order.write(server.ask, take, () => Promise.reject(new ApiError({ status: 0, code: "offline", detail: "" })));
+  order.renew();
+  server.answers[3]("stored");
+  same(await again, "stored");
 });

@@ -31,6 +31,15 @@ async function palette() {
   server.letGo();
   await until(() => pressed.length);
   same(pressed, ["Keyboard"]);
+  const cancelled = new HeldServer({});
+  openPalette({ search: "/search/", pages: "[]" });
+  type(field, "them");
+  enter(field);
+  document.querySelector("dialog.palette").close();
+  await until(() => cancelled.isAsked);
+  cancelled.letGo();
+  await until(() => field.closest("dialog").querySelector("[role=option]")?.textContent.includes("Theme"));
+  same(pressed, ["Keyboard"]);
 }
 
 async function picker() {

@@ -13,6 +13,10 @@ export class HeldServer {
     });
   }
 
+  get isAsked() {
+    return this.#waiting.length > 0;
+  }
+
   #answer() {
     for (const answer of this.#waiting.splice(0)) answer();
   }

@@ -39,6 +39,7 @@ test("project socket that takes long does not hold up the page, which loads agai
 test("project socket that is refused lets the page load at once", () => {
   const { browser, page } = opened();
   browser.link.onclose({ code: 4403 });
+  same(page.loads, 1);
   browser.pass(10);
   same([page.loads, page.states], [1, ["forbidden"]]);
 });

@@ -253,12 +253,12 @@ test("a question and a plan have a card until they are answered, and the plan ti
   same(withOlder({ ...fold(initialState(known, 2), log.frames.slice(2)) }, log.frames).planMode, true);
 });
 
-for (const [act, flag] of [["pausing", "pausing"], ["stopping", "stopping"]]) {
-  test(`${act} is shown until the log tells of an end that is newer than the button was pressed`, () => {
+for (const flag of ["pausing", "stopping"]) {
+  test(`${flag} is shown until the log tells of an end that is newer than the button was pressed`, () => {
     const log = new Log().message("Hello").begin();
     const earlier = durable(log.frames);
     const known = { status: "running", last_seq: earlier.at(-1).seq };
-    let history = historyReducer(emptyHistory(known), { act });
+    let history = historyReducer(emptyHistory(known), { act: flag });
     check(history.run[flag]);
     history = historyReducer(history, { act: "newest", frames: earlier.slice(0, 1) });
     check(history.run[flag], "the first page of the log came after it was pressed");
@@ -271,10 +271,20 @@ for (const [act, flag] of [["pausing", "pausing"], ["stopping", "stopping"]]) {
     check(!history.run[flag]);
   });
 
-  test(`${act} is over when the server describes the conversation as ended`, () => {
+  test(`${flag} is over when the server describes the conversation as ended`, () => {
     const known = { status: "running", last_seq: 4 };
-    const pressed = historyReducer(emptyHistory(known), { act });
+    const pressed = historyReducer(emptyHistory(known), { act: flag });
     const ended = historyReducer(pressed, { act: "ready", conversation: { status: "finished", last_seq: 7 } });
     check(!ended.run[flag]);
+  });
+
+  test(`${flag} that came too late for its turn is over when the next one begins at once`, () => {
+    const log = new Log().message("Hello").begin();
+    const pressed = reduce(after(durable(log.frames), initialState()), { act: flag });
+    check(pressed[flag]);
+    const ended = { seq: log.seq + 1, type: "agent.turn.finished", at: "2026-01-01T00:00:00Z", data: { number: 1, outcome: "finished" } };
+    const begun = { seq: log.seq + 2, type: "agent.turn.started", at: "2026-01-01T00:00:00Z", data: { number: 2 } };
+    const next = after([ended, begun], pressed);
+    same([next.status, next[flag]], ["running", false]);
   });
 }

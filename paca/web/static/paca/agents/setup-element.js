@@ -36,7 +36,6 @@ export class PacaSetup extends ApiElement {
       onState: (name) => this.#connection(name),
     });
     this.#socket.open();
-    this.replaceChildren();
     super.connectedCallback();
   }
 
@@ -45,8 +44,10 @@ export class PacaSetup extends ApiElement {
   }
 
   load() {
-    return this.attempt(() => this.#order.read(() => call("GET", this.page.urls.setup), this.#take), () => this.load());
+    return this.attemptLoad(this.#read, () => this.load());
   }
+
+  #read = () => this.#order.read(() => call("GET", this.page.urls.setup), this.#take);
 
   #connection(name) {
     this.#connected = name === "ready";
@@ -61,7 +62,7 @@ export class PacaSetup extends ApiElement {
     for (const { state, started_at: at } of setup.builds) if (state === "building") this.#followed.add(at);
   };
 
-  #rebuild = () => this.attempt(() => this.#order.write(() => call("POST", this.page.urls.rebuild, {}), this.#take));
+  #rebuild = () => this.attempt(() => this.#order.write(() => call("POST", this.page.urls.rebuild, {}), this.#take, this.#read));
 
   template() {
     const { commands, builds } = this.#setup;

@@ -39,10 +39,6 @@ export class PacaRequest extends PacaElement {
     return !this.#decided && this.mayDecide && !this.busy;
   }
 
-  get isSeen() {
-    return this.wasSeen(performance.now());
-  }
-
   /**
    * Whether a person can have seen it before this time, which is that of an event: a key that was meant for the card
    * before decides nothing here, also if a busy page hears of it late.

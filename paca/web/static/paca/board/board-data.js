@@ -21,7 +21,7 @@ export class BoardData {
     this.#store = store;
   }
 
-  /** Load all columns. Of two loads that overlap, the later one counts. Throws ApiError. */
+  /** Load all columns; an older answer never replaces a newer one. Throws ApiError. */
   async load(filters) {
     this.#filters = filters;
     const newer = new Set();
@@ -41,12 +41,15 @@ export class BoardData {
   /** Load the next cards of a column. Throws ApiError. */
   async more({ status, next: address }) {
     const { results, next } = await call("GET", address);
+    const column = this.#store.state.columns.find((each) => each.status.id === status.id);
+    if (column?.next !== address) return; // the columns were loaded again meanwhile
     this.#store.dispatch({ act: "more", status: status.id, cards: results, next });
   }
 
   /** Fetch a task that has changed, and show it where it belongs now. Throws ApiError. */
   async refresh(number) {
     await this.#orderOf(number).read(() => this.#present(number), (task) => {
+      this.#answered(number);
       if (task) this.#changed(task);
       else this.#store.dispatch({ act: "removed", number });
     });
@@ -65,7 +68,12 @@ export class BoardData {
     await this.#orderOf(number).write(move, (task) => {
       this.#store.dispatch({ act: "kept", number });
       this.#show(task, true);
-    });
+    }, () => this.refresh(number));
+  }
+
+  /** The loads under way may bring an older answer about this task. */
+  #answered(number) {
+    for (const newer of this.#loads) newer.add(number);
   }
 
   #orderOf(number) {
@@ -90,7 +98,7 @@ export class BoardData {
   }
 
   #show(task, shown) {
-    for (const newer of this.#loads) newer.add(task.number);
+    this.#answered(task.number);
     this.#store.dispatch({ act: "changed", task, shown });
   }
 }

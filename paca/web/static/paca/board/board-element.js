@@ -33,7 +33,6 @@ export class PacaBoard extends ApiElement {
 
   connectedCallback() {
     this.page = jsonAttribute(this, "page");
-    this.replaceChildren();
     this.filters = readFilters(location.search);
     this.view = new URLSearchParams(location.search).get("view") === "list" ? "list" : "board";
     this.store = new Store(boardReducer, emptyBoard());
@@ -62,16 +61,8 @@ export class PacaBoard extends ApiElement {
 
   /** Load what the filters show. */
   async load() {
-    try {
-      if (this.view === "list") await this.list.load();
-      else await this.data.load(this.filters);
-      this.failed = false;
-      this.notice = null;
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.failed = true;
-      this.notice = { text: error.message, retry: () => this.load() };
-    }
+    const load = () => (this.view === "list" ? this.list.load() : this.data.load(this.filters));
+    this.failed = !(await this.attemptLoad(load, () => this.load()));
     this.update();
   }
 

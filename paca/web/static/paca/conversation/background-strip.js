@@ -29,13 +29,14 @@ export class BackgroundStrip {
 
   /** Read the commands again. */
   async refresh() {
-    const read = () => call("GET", `${this.#view.page.urls.api}background/`);
-    await this.#view.reportErrors(() => this.#order.read(read, ({ results }) => {
-      this.#commands = results;
-      for (const { id, state } of results) if (state !== "ended") this.#seen.add(id);
-      this.#view.update();
-    }));
+    await this.#view.reportErrors(this.#read);
   }
+
+  #read = () => this.#order.read(() => call("GET", `${this.#view.page.urls.api}background/`), ({ results }) => {
+    this.#commands = results;
+    for (const { id, state } of results) if (state !== "ended") this.#seen.add(id);
+    this.#view.update();
+  });
 
   /** Take a frame of a background command. */
   received({ type, data }) {
@@ -52,7 +53,7 @@ export class BackgroundStrip {
     await this.#view.reportErrors(() => this.#order.write(stop, (stopped) => {
       this.#commands = this.#commands.map((each) => (each.id === stopped.id ? stopped : each));
       this.#view.update();
-    }));
+    }, this.#read));
   };
 
   #toggled = (event) => {

@@ -46,7 +46,7 @@ function setStatus(draft, frame, status, { reason = "", detail = "" } = {}) {
   moveReadMessages(draft, Infinity);
 }
 
-/** Show Stop or Pause as carried out if the conversation is not active in this status, which is newer than they. */
+/** End Stop and Pause if this status, which came after them, is not active. */
 export function endCommands(draft, status) {
   if (!ACTIVE.has(status)) draft.stopping = draft.pausing = false;
 }
@@ -272,6 +272,8 @@ function turnFinished(draft, frame, data) {
     usage: usageFrom(data.usage) ?? began?.usage ?? null,
   });
   draft.turn = null;
+  // A Stop or Pause that came too late for its turn counts for no later one, and the next turn may begin at once.
+  if (frame.seq > draft.pressedAt) draft.stopping = draft.pausing = false;
 }
 
 // --- the table ------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ class Palette {
     this.#dialog.addEventListener("click", ({ target }) => {
       if (target === this.#dialog) this.#dialog.close();
     });
+    this.#dialog.addEventListener("close", () => { this.#isWanted = false; });
     document.body.append(this.#dialog);
   }
 

@@ -26,13 +26,13 @@ export class ProjectSocket {
     this.#browser = browser;
     this.#socket = new Socket(() => `${scheme}//${location.host}${path}`, {
       frame: (frame) => this.#receive(frame),
-      state: (name) => this.#changed(name),
+      state: (name) => this.#stateChanged(name),
     }, browser);
   }
 
   open() {
     this.#socket.connect();
-    this.#waiting = this.#browser.after(LATEST_LOAD_MS, () => this.#loadWithout());
+    this.#waiting = this.#browser.after(LATEST_LOAD_MS, () => this.#loadWithoutSocket());
   }
 
   close() {
@@ -41,16 +41,16 @@ export class ProjectSocket {
     this.#socket.end();
   }
 
-  #loadWithout() {
+  #loadWithoutSocket() {
     if (!this.#waiting) return;
     this.#browser.cancel(this.#waiting);
     this.#waiting = 0;
     this.#handlers.load();
   }
 
-  #changed(state) {
+  #stateChanged(state) {
     this.#handlers.onState(state);
-    this.#loadWithout();
+    this.#loadWithoutSocket();
   }
 
   #receive(frame) {

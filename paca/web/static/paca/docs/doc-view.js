@@ -42,9 +42,11 @@ export class DocView {
 
   /** Load the doc and its comments. Throws ApiError. */
   async load() {
-    await Promise.all([this.#order.read(() => call("GET", this.#url), this.#take), this.discussion.load()]);
+    await Promise.all([this.#read(), this.discussion.load()]);
     if (this.#versions) await this.#loadVersions();
   }
+
+  #read = () => this.#order.read(() => call("GET", this.#url), this.#take);
 
   #take = (doc) => {
     this.doc = doc;
@@ -79,7 +81,7 @@ export class DocView {
     this.#busy = true;
     this.#host.update();
     await this.#host.attempt(async () => {
-      const stored = await this.#order.write(() => this.#store(body, this.#conflict ?? draft.base), (doc) => this.#take(doc ?? this.#conflict));
+      const stored = await this.#order.write(() => this.#store(body, this.#conflict ?? draft.base), (doc) => this.#take(doc ?? this.#conflict), this.#read);
       if (!stored) return;
       this.#saved(draft);
       await this.#host.load();
@@ -132,7 +134,7 @@ export class DocView {
     const sure = await ask({ title: `Restore version ${number}?`, text: "It becomes a new version; none is lost.", yes: "Restore", danger: false });
     if (!sure) return;
     await this.#host.attempt(async () => {
-      await this.#order.write(() => call("POST", `${this.#url}versions/${number}/restore/`, {}), this.#take);
+      await this.#order.write(() => call("POST", `${this.#url}versions/${number}/restore/`, {}), this.#take, this.#read);
       await this.load();
     });
   }
@@ -144,7 +146,7 @@ export class DocView {
 
   async #move(folder) {
     await this.#host.attempt(async () => {
-      await this.#order.write(() => call("PATCH", this.#url, { folder: folder || null }), this.#take);
+      await this.#order.write(() => call("PATCH", this.#url, { folder: folder || null }), this.#take, this.#read);
       await this.#host.load();
     });
   }

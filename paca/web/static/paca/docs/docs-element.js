@@ -40,17 +40,20 @@ export class PacaDocs extends ApiElement {
   }
 
   async load() {
-    await this.attempt(async () => {
-      const lists = () => Promise.all([everyPage(this.page.urls.folders), everyPage(`${this.page.urls.docs}?text=false`)]);
-      await this.#order.read(lists, ([folders, docs]) => { [this.#folders, this.#docs] = [folders, docs]; });
+    await this.attemptLoad(async () => {
+      await this.#readLists();
       if (!this.loaded) await this.#begin();
       else await this.doc?.load();
       showAddressed(this);
     }, () => this.load());
   }
 
+  #readLists = () => {
+    const { folders, docs } = this.page.urls;
+    return this.#order.read(() => Promise.all([everyPage(folders), everyPage(`${docs}?text=false`)]), (lists) => { [this.#folders, this.#docs] = lists; });
+  };
+
   async #begin() {
-    this.replaceChildren();
     this.loaded = true;
     await this.#show(this.page.doc);
   }
@@ -83,7 +86,7 @@ export class PacaDocs extends ApiElement {
   async #changed(changes) {
     const nouns = new Set(changes.map(({ noun }) => noun));
     if (nouns.has("doc") || nouns.has("folder")) await this.load();
-    else if (nouns.has("comment") && this.doc) await this.attempt(() => this.doc.discussion.load());
+    else if (nouns.has("comment") && this.doc) await this.attemptLoad(() => this.doc.discussion.load());
   }
 
   async newDoc(folder = null) {
@@ -91,7 +94,7 @@ export class PacaDocs extends ApiElement {
     if (!this.loaded) return;
     await this.attempt(async () => {
       const make = (key) => call("POST", this.page.urls.docs, { title: "Untitled", text: "", folder }, { idempotencyKey: key });
-      const made = await this.#order.write(() => this.intents.run(`doc in ${folder}`, make), (doc) => { this.#docs = withOne(this.#docs, doc); });
+      const made = await this.#order.write(() => this.intents.run(`doc in ${folder}`, make), (doc) => { this.#docs = withOne(this.#docs, doc); }, this.#readLists);
       history.pushState(null, "", this.page.urls.doc.replace("DOC", made.id));
       await this.#show(made.id);
       this.doc.edit();
@@ -103,7 +106,7 @@ export class PacaDocs extends ApiElement {
     if (!name) return;
     await this.attempt(async () => {
       const make = (key) => call("POST", this.page.urls.folders, { name, parent: null }, { idempotencyKey: key });
-      await this.#order.write(() => this.intents.run(`folder ${name}`, make), (folder) => { this.#folders = withOne(this.#folders, folder); });
+      await this.#order.write(() => this.intents.run(`folder ${name}`, make), (folder) => { this.#folders = withOne(this.#folders, folder); }, this.#readLists);
       this.querySelector("input[name=folder]").value = "";
     });
   }
@@ -118,7 +121,7 @@ export class PacaDocs extends ApiElement {
   }
 
   template() {
-    if (!this.loaded) return nothing;
+    if (!this.loaded) return this.noticeTemplate();
     return html`<div class="docs ${this.doc ? "has-doc" : ""}">${this.#tree()}<div class="doc-main">${this.noticeTemplate("board-notice")}
       ${this.doc ? this.doc.template() : this.#none()}</div></div>`;
   }

@@ -65,7 +65,8 @@ export class PacaInbox extends PacaElement {
     if (row.read_at) return;
     row.read_at = new Date().toISOString();
     // The page is left meanwhile; the browser finishes this request.
-    this.#attempt(() => call("POST", `${this.getAttribute("api")}${row.id}/read/`, {}, { keepalive: true }));
+    const read = () => call("POST", `${this.getAttribute("api")}${row.id}/read/`, {}, { keepalive: true });
+    this.#attempt(() => this.#order.write(read, () => {}, () => this.load()));
   }
 
   #readAll() {

@@ -66,13 +66,13 @@ export class Discussion {
   async #add(text, parent, action) {
     await this.#order.write(() => call("POST", this.#url, { text, parent }, { idempotencyKey: action }), (made) => {
       if (!this.comments.some(({ id }) => id === made.id)) this.comments = [...this.comments, made];
-    });
+    }, () => this.load());
   }
 
   async #edit({ id, updated_at: since }, text) {
     await this.#order.write(() => call("PATCH", `${this.#url}${id}/`, { text }, { ifMatch: since }), (edited) => {
       this.comments = this.comments.map((each) => (each.id === id ? edited : each));
-    });
+    }, () => this.load());
   }
 
   async #delete(comment) {

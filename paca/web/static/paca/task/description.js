@@ -171,7 +171,7 @@ export class Description {
         onText: () => this.#host.update(),
         onEnd: async (problem) => {
           this.#writing.problem = problem;
-          await this.#host.attempt(async () => { await this.#data.loadRuns(); await this.#data.loadSuggestion(); });
+          await this.#host.attemptLoad(async () => { await this.#data.loadRuns(); await this.#data.loadSuggestion(); });
           if (this.#data.suggestion || !problem) this.#writing = null;
           this.#host.update();
         },

@@ -107,7 +107,7 @@ export class TaskData {
    * refuses to overwrite a later change, and the ApiError has the present object. Throws ApiError.
    */
   async change(fields, unlessChangedSince) {
-    await this.#taskOrder.write(() => call("PATCH", this.#urls.one, fields, { ifMatch: unlessChangedSince }), this.#takeTask);
+    await this.#taskOrder.write(() => call("PATCH", this.#urls.one, fields, { ifMatch: unlessChangedSince }), this.#takeTask, () => this.loadTask());
     try {
       await this.loadActivity();
     } catch (error) {
@@ -166,7 +166,7 @@ export class TaskData {
   async keepSuggestion() {
     const { id, turn } = this.suggestion;
     const keep = () => call("POST", `${this.#urls.suggestion}keep/`, { id, turn }, { ifMatch: this.task.updated_at, idempotencyKey: newClientId() });
-    await this.#suggestionOrder.write(keep, () => this.#takeSuggestion(null));
+    await this.#suggestionOrder.write(keep, () => this.#takeSuggestion(null), () => this.loadSuggestion());
     await Promise.all([this.loadTask(), this.loadActivity()]);
   }
 
@@ -174,7 +174,7 @@ export class TaskData {
   async discardSuggestion() {
     const { id, turn } = this.suggestion;
     const discard = () => call("POST", `${this.#urls.suggestion}discard/`, { id, turn }, { idempotencyKey: newClientId() });
-    await this.#suggestionOrder.write(discard, () => this.#takeSuggestion(null));
+    await this.#suggestionOrder.write(discard, () => this.#takeSuggestion(null), () => this.loadSuggestion());
   }
 
   /** Start work that waits for it. Throws ApiError. */

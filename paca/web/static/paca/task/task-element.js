@@ -50,10 +50,9 @@ export class PacaTask extends ApiElement {
   }
 
   async load() {
-    await this.attempt(async () => {
+    await this.attemptLoad(async () => {
       await Promise.all([this.data.load(), this.discussion.load(), this.subtasks.load()]);
       await this.data.loadSuggestion();
-      if (!this.loaded) this.replaceChildren();
       this.loaded = true;
       this.description.resume();
       showAddressed(this);
@@ -120,7 +119,7 @@ export class PacaTask extends ApiElement {
     const comments = changes.some(({ noun, task }) => noun === "comment" && task === number);
     const runs = changes.some(({ noun, task_id: task }) => noun === "suggestion" || (noun === "agent.state" && task === this.data.task?.id));
     if (!tasks && !comments && !runs) return;
-    await this.attempt(async () => {
+    await this.attemptLoad(async () => {
       await Promise.all([
         mine && this.data.loadTask(), mine && this.data.loadActivity(), (mine || comments) && this.discussion.load(),
         tasks && this.subtasks.load(), (mine || runs) && this.data.loadRuns(),
@@ -132,7 +131,7 @@ export class PacaTask extends ApiElement {
   // --- the page -----------------------------------------------------------------------------------
 
   template() {
-    if (!this.loaded) return nothing;
+    if (!this.loaded) return this.noticeTemplate();
     const { activity, runs } = this.data;
     const rows = timelineRows({ activity, runs, threads: threadsOf(this.discussion.comments) }, this.shown);
     return html`<div class="task"><div class="task-main"><div class="task-in">${this.noticeTemplate()}${this.titleField.template()}${this.description.template()}
