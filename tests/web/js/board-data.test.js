@@ -10,22 +10,34 @@ const TODO = { id: "todo", name: "To do", category: "todo" };
 const task = (number, title) => ({ number, id: `t${number}`, title, status: TODO, position: number });
 const board = (...cards) => ({ columns: [{ status: TODO, count: cards.length, tasks: cards, next: null }] });
 
+const asked = []; // of all tests, which run side by side in a browser
+let servers = 0;
+
+globalThis.fetch = (address, { method }) => new Promise((resolve) => {
+  asked.push({ name: `${method} ${address.split("?")[0]}`, resolve });
+});
+
+/** The oldest request of this name, once it is there. */
+async function heardOf(name) {
+  for (let turn = 0; turn < 300; turn += 1) {
+    const index = asked.findIndex((each) => each.name === name);
+    if (index >= 0) return asked.splice(index, 1)[0];
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  throw new Error(`nobody asks ${name}; asked: ${asked.map((each) => each.name)}`);
+}
+
 /** The data of a board whose requests the test answers, in the order that it wants. */
 function opened() {
-  const requests = [];
-  globalThis.fetch = (address, { method }) => new Promise((resolve) => {
-    requests.push({ name: `${method} ${address.split("?")[0]}`, resolve });
-  });
+  const server = `/server-${(servers += 1)}`;
   const store = new Store(boardReducer, emptyBoard());
-  const data = new BoardData({ board: "/board/", tasks: "/tasks/" }, store);
+  const data = new BoardData({ board: `${server}/board/`, tasks: `${server}/tasks/` }, store);
   const answer = async (name, body, status = 200) => {
-    const index = requests.findIndex((each) => each.name === name);
-    if (index < 0) throw new Error(`nobody asks ${name}; asked: ${requests.map((each) => each.name)}`);
-    requests.splice(index, 1)[0].resolve(new Response(JSON.stringify(body), { status }));
-    await new Promise((resolve) => setTimeout(resolve));
+    const request = await heardOf(name.replace(" ", ` ${server}`));
+    request.resolve(new Response(JSON.stringify(body), { status }));
   };
   const titleOf = (number) => find(store.state, number)?.card.title ?? "none";
-  return { data, store, requests, answer, titleOf };
+  return { server, data, store, answer, titleOf };
 }
 
 async function loaded(...cards) {
@@ -87,7 +99,7 @@ test("answer to a move that is older than what the board shows is followed by a 
 test("more cards of a column that was loaded again meanwhile are left out", async () => {
   const page = opened();
   const load = page.data.load(new Map());
-  await page.answer("GET /board/", { columns: [{ status: TODO, count: 2, tasks: [task(1, "one")], next: "/tasks/?cursor=a" }] });
+  await page.answer("GET /board/", { columns: [{ status: TODO, count: 2, tasks: [task(1, "one")], next: `${page.server}/tasks/?cursor=a` }] });
   await load;
   const more = page.data.more(page.store.state.columns[0]);
   const filtered = page.data.load(new Map([["label", "bug"]]));

@@ -63,6 +63,7 @@ class Palette {
 
   #typed(words) {
     this.#words = words;
+    this.#search += 1; // what is being found belongs to older words
     this.#isWanted = false;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#find(words), TYPING_MS);

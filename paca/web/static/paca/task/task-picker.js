@@ -47,6 +47,7 @@ export class TaskPicker {
 
   #typed(words) {
     this.#words = words;
+    this.#search += 1; // what is being found belongs to older words
     this.#isWanted = false;
     this.#error = "";
     clearTimeout(this.#timer);
