@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connections
 
 from paca.conversations import services
 from paca.conversations.models import Conversation, Event, Worker
@@ -240,10 +240,11 @@ def wait_until(
 
 
 def _writes_seen() -> int | None:
-    """A number that changes when another connection writes to the database; None if it has none."""
-    if connection.vendor != "sqlite" or connection.connection is None:
+    """A number that changes when another connection writes to the database; None if this test has not opened it."""
+    opened = [each for each in connections.all(initialized_only=True) if each.connection]
+    if not opened or opened[0].vendor != "sqlite":
         return None
-    return connection.connection.execute("PRAGMA data_version").fetchone()[0]
+    return opened[0].connection.execute("PRAGMA data_version").fetchone()[0]
 
 
 def assert_replay_matches(conversation: ObservedConversation) -> None:
