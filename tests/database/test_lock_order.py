@@ -17,16 +17,18 @@ from paca.agents.models import Agent, AgentPlugin, McpServer
 from paca.agents.services import mcp_tools
 from paca.common.errors import Invalid
 from paca.conversations import push_attempts, store
+from paca.conversations import services as conversations
 from paca.conversations.models import (
     Conversation,
     ConversationBranch,
     PushAttempt,
 )
-from paca.conversations.services import agent_status, check_ins
+from paca.conversations.services import agent_status, check_ins, pull_requests
 from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects.services import projects
-from paca.repositories.models import AgentRepositories, Repository, RepositoryAccess
+from paca.repositories.models import AgentRepositories, Repository, RepositoryAccess, WebhookDelivery
 from paca.repositories.services import repositories
+from paca.repositories.webhooks import PullRequestNews, Review
 from tests.conversations.team import Team
 from tests.support import postgres_sessions
 from tests.support.flow import wait_until
@@ -231,3 +233,55 @@ def test_repository_is_unlinked_while_an_agent_gets_it():
     assert unlinked.status_code == 204
     assert isinstance(chosen, Invalid)
     assert not AgentRepositories.objects.exists()
+
+
+class PullRequest(Cloned):
+    """A pull request that two conversations have pushed to: the later one opened it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sent = conversations.start_chat(self.team.world.agent, text="Go on.", by=self.team.ada)
+        self.later = Conversation.objects.get(pk=sent.conversation_id)
+        for each in (self.later, self.conversation):
+            opened = events.PullRequestOpened(**self.told, base="main", number=7, url="https://g/7")
+            store.append(each.pk, opened)
+
+    @property
+    def told(self) -> dict[str, str]:
+        return {"repository_id": str(self.repository.pk), "repository": "shop", "branch": "fix"}
+
+    def store_push(self) -> Any:
+        return store.append(
+            self.conversation.pk, events.RepositoryPushed(**self.told, commit="b" * 40)
+        )
+
+    def merge(self) -> bool:
+        news = PullRequestNews(7, "merged", "ada")
+        return pull_requests.tell_end(self.repository, news, digest="c" * 64)
+
+    def review(self) -> bool:
+        review = Review(7, "ada", opener="paca", verdict="changes_requested", text="Test it.")
+        return pull_requests.give_review(self.repository, review, (), digest="d" * 64)
+
+
+def test_pull_request_of_two_conversations_is_merged_while_one_of_them_stores_a_push():
+    here = PullRequest()
+    merged, pushed = meet_at(here.repository, here.merge, here.store_push)
+    assert merged is True
+    assert isinstance(pushed, store.AppendResult)
+    assert set(ConversationBranch.objects.values_list("state", "pushed")) == {
+        ("merged", "b" * 40),
+        ("merged", ""),
+    }
+
+
+@pytest.mark.parametrize("told", ["merge", "review"])
+@pytest.mark.parametrize("first", ["webhook", "unlink"])
+def test_repository_is_unlinked_while_its_server_sends_a_webhook(first: str, told: str):
+    here = PullRequest()
+    writers: list[Work] = [getattr(here, told), here.unlink]
+    found = meet_at(here.repository, *(writers if first == "webhook" else writers[::-1]))
+    counted, unlinked = found if first == "webhook" else found[::-1]
+    assert counted is (first == "webhook")
+    assert unlinked.status_code == 204
+    assert not WebhookDelivery.objects.exists()

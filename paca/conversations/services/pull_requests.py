@@ -79,17 +79,25 @@ def tell_end(repository: Repository, news: PullRequestNews, *, digest: str) -> b
 
     ``digest`` names the request that told it: the same one counts once. Gives whether it counted.
     """
-    branches = list(_branches_of(repository, news.number))
-    if not branches or not _is_first(repository, digest):
+    known = _lock_conversations(repository, news.number)
+    if not known or not _counts(repository, digest):
         return False
+    branches = _branches_of(repository, news.number).filter(conversation__in=known)
     told = [_tell_end_in(branch, repository, news) for branch in branches]
     return any(told)
 
 
+def _lock_conversations(repository: Repository, number: int) -> list[Conversation]:
+    """All conversations of a pull request: what is stored in one locks the repository, which comes after them all."""
+    found = _branches_of(repository, number).order_by().values("conversation")
+    # guard: conversations-of-a-pull-request-before-its-repository
+    rows = Conversation.objects.for_update()
+    return list(rows.filter(pk__in=found, deleted_at=None))
+
+
 def _tell_end_in(branch: ConversationBranch, repository: Repository, news: PullRequestNews) -> bool:
-    """Whether it was new to the conversation of the branch."""
-    current = lock(branch.conversation)
-    branch.refresh_from_db()
+    """Whether it was new to the locked conversation of the branch."""
+    current = branch.conversation
     if branch.state == news.state:
         return False
     store.append(
@@ -129,10 +137,12 @@ def give_review(
     or a budget has ended the work; people are told then. A decision or an answer that is awaited stays awaited.
     """
     branch = find(repository, review.number)
-    if branch is None or not _is_first(repository, digest):
+    if branch is None:
         return False
     opener = branch.conversation
     current = lock(opener.parent or opener)
+    if not _counts(repository, digest):
+        return False
     try:
         check_agent_available(current.agent)
         check_subject(current)
@@ -227,8 +237,14 @@ def _quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
-def _is_first(repository: Repository, digest: str) -> bool:
-    """Whether the request is new. The row is stored with what the request does, or not at all."""
+def _counts(repository: Repository, digest: str) -> bool:
+    """Whether the request is new, and the repository still linked: it is locked, after the conversations.
+
+    The row is stored with what the request does, or not at all.
+    """
+    # guard: webhook-waits-for-an-unlink
+    if not selectors.lock_linked(repository.pk):
+        return False
     _, is_new = WebhookDelivery.objects.get_or_create(repository=repository, digest=digest)
     # guard: webhook-counts-once
     return is_new
