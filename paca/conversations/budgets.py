@@ -32,6 +32,8 @@ from paca.projects.models import Member, Project
 OPEN_DAYS = 2
 MAX_REMEMBERED_DAYS = 4096
 MAX_NAMES = 3
+# The ``parent_call`` of teammates begins so; the number of the turn follows.
+SPAWNED_IN_TURN = "team:"
 RAISED_WITH = {
     BudgetScope.TURN: "agents:write",
     BudgetScope.CONVERSATION: "agents:write",
@@ -47,7 +49,8 @@ class Family:
     """The helpers of one call, and what they may take together: what was left of the budget when they began.
 
     Teammates that one turn spawned are a family too. ``of_team`` is what their lead and all of its team may have taken
-    in the end: what they had taken at the spawn, and what was left. ``helper_id`` is the conversation of whom this is.
+    in the end: what they had taken at the spawn, and what was left. The helpers of a lead have it too. ``helper_id`` is
+    the conversation of whom this is.
     """
 
     parent_id: UUID
@@ -56,6 +59,11 @@ class Family:
     cost_usd: float | None = None
     of_team: Budget = Budget(BudgetScope.TEAM)
     helper_id: UUID | None = None
+
+    @property
+    def is_of_team(self) -> bool:
+        """Whether these are teammates, and no helpers."""
+        return self.call_id.startswith(SPAWNED_IN_TURN)
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -82,7 +90,7 @@ def family_of(conversation: Conversation) -> Family | None:
 def read_again(family: Family) -> Family:
     """The family as it is stored now: a team may use more when a person has continued its lead."""
     # guard: new-portion-reaches-a-turn-that-runs
-    if not family.of_team or family.helper_id is None:
+    if not family.is_of_team or family.helper_id is None:
         return family
     rows = Conversation.objects.only("parent_id", "parent_call", "allowance")
     return family_of(rows.get(pk=family.helper_id)) or family
@@ -122,10 +130,11 @@ def reserve(budgets: Iterable[Budget], at_most: Amounts, owner: Owner) -> None:
     """Raise ``TurnLimitReached`` if one of the budgets has no room for a call that takes ``at_most``.
 
     Call it in the transaction that stores the row of the call, after the conversation's row is locked and with the
-    agent's budget before the project's, always in this order. A lead and its team lock the same row. On PostgreSQL the lock lets the calls of one owner
-    pass one after another: the second waits for the commit of the first, and then sees its row. On SQLite the whole
-    transaction is exclusive. A process that dies before the commit has reserved nothing. One that dies after it
-    leaves the row, which goes on holding what the call may have taken until the day or month is over.
+    agent's budget before the project's, always in this order. A lead and its team lock the same row. On PostgreSQL the
+    lock lets the calls of one owner pass one after another: the second waits for the commit of the first, and then
+    sees its row. On SQLite the whole transaction is exclusive. A process that dies before the commit has reserved
+    nothing. One that dies after it leaves the row, which goes on holding what the call may have taken until the day or
+    month is over.
     """
     today = usage.today()
     for budget in budgets:

@@ -12,8 +12,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Sum
 
-from paca.conversations import budgets
+from paca.conversations import budgets, store
 from paca.conversations.models import Conversation, ModelCall, Teammate
+from paca.conversations.store import Lease
 from paca.engine.budgets import NOTHING, Amounts
 
 
@@ -43,10 +44,28 @@ def allowance_of(left: dict[str, Any] | None, lead_id: UUID) -> dict[str, Any] |
     return {"tokens": left["tokens"], "cost_usd": left["cost_usd"], "team": team}
 
 
+def allowance_of_helpers(left: dict[str, Any] | None, lead_id: UUID) -> dict[str, Any] | None:
+    """The column ``allowance`` of helpers that begin now. ``left`` is what ``left_for_helpers`` tells.
+
+    The turn waits for them, so what its team uses meanwhile comes out of all that is left to the turn.
+    """
+    if left is None or "team_used" not in left:
+        return left
+    used = _used_by_lead(lead_id) + Amounts(**left["team_used"])
+    return {"tokens": left["tokens"], "cost_usd": left["cost_usd"], "team": _add(used, left)}
+
+
 @transaction.atomic
-def renew(lead_id: UUID, left: dict[str, Any] | None) -> None:
-    """Let the teammates of a lead use what it has ``left`` in a turn that has a used up budget again."""
-    mates = Conversation.objects.filter(parent=lead_id, teammate__ended_at=None)
+def renew(lease: Lease, left: dict[str, Any] | None) -> None:
+    """Let the teammates of a lead use what it has ``left`` in a turn that has a used up budget again.
+
+    Raises ``Fenced`` if the lease is lost: what was left may be used by then.
+    """
+    # guard: new-portion-is-given-under-the-lease
+    store.require_lease(lease)
+    lead_id = lease.conversation_id
+    team = Teammate.objects.live().filter(lead=lead_id)
+    mates = Conversation.objects.filter(pk__in=team.values("conversation"))
     new = allowance_of(left, lead_id)
     for mate in mates.for_update():
         family = budgets.family_of(mate)

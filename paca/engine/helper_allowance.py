@@ -14,6 +14,14 @@ def left_of(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None
     return _left(limits, progress, OWN)
 
 
+def left_for_helpers(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None:
+    """What is left for the helpers of a call: like ``left_for_team`` if the budgets are used by a team too."""
+    # guard: helpers-of-a-lead-share-with-its-team
+    if limits.team_used is not None:
+        return left_for_team(limits, progress)
+    return left_of(limits, progress)
+
+
 def left_for_team(limits: TurnLimits, progress: TurnProgress) -> dict[str, Any] | None:
     """What is left, and as ``conversation`` what is left of the budget that outlives the turn, as the team does.
 

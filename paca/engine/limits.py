@@ -90,8 +90,8 @@ class TurnProgress:
     ``tokens`` and ``cost_usd`` are what the conversation has used of its present portion, ``of_turn`` what the
     turn has. ``used_budget`` names a budget of the conversation that is used up, ``warned`` the limits that the
     model was told about. ``reached_own``: a budget of the turn or the conversation is used up, and ``has_new_portion``:
-    one was in the turn before, and this turn has it again. ``title_settled``: a person or a model has written the title, or a model was asked for it.
-    ``chatting``: the newest message is a person's, written in the conversation.
+    one was in the turn before, and this turn has it again. ``title_settled``: a person or a model has written the
+    title, or a model was asked for it. ``chatting``: the newest message is a person's, written in the conversation.
 
     It is a fold over the log, so a worker that takes the conversation over counts on.
     """

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from paca import events
-from paca.conversations import store
+from paca.conversations import store, team_budgets
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.services import helpers, hops
 from paca.conversations.services.lifecycle import stop_helpers
@@ -32,7 +32,7 @@ def begin(
     The first write locks the conversation's row. A worker that dies before the commit has started nothing, and the
     next one comes here again with the same call. One that dies after it leaves helpers that any worker runs. If the
     helpers were started before, as after a pause, they go on. ``pending`` are the entries that the run has not
-    committed yet. Raises ``Fenced`` or ``IllegalStatusMove``.
+    committed yet, and ``allowance`` is what ``left_for_helpers`` tells. Raises ``Fenced`` or ``IllegalStatusMove``.
     """
     store.append(lease.conversation_id, *pending, lease=lease)
     parent = Conversation.objects.select_related("agent", "project").get(pk=lease.conversation_id)
@@ -73,7 +73,7 @@ def _start_or_go_on(
     started = helpers.start(
         parent,
         request,
-        allowance=allowance,
+        allowance=team_budgets.allowance_of_helpers(allowance, parent.pk),
         actor=Member.objects.filter(pk=beginner).first() if beginner else None,
         hops=hops.of_turn(parent.pk),
     )

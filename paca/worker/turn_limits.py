@@ -11,6 +11,7 @@ from django.db.models import UUIDField
 from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import budgets, team_budgets
+from paca.conversations.store import Lease
 from paca.engine import helper_allowance
 from paca.engine.budgets import NOTHING, Budget, BudgetScope
 from paca.engine.limits import TurnLimits, TurnProgress
@@ -98,13 +99,16 @@ def _limits(
 
 
 async def give_team_anew(
-    lead_id: UUID | None, limits: TurnLimits, progress: TurnProgress, database: Database
+    lease: Lease, limits: TurnLimits, progress: TurnProgress, database: Database
 ) -> None:
-    """Let the team of a lead use the budget too that its turn has again, because a person has continued it."""
+    """Let the team of a lead use the budget too that its turn has again, because a person has continued it.
+
+    A budget that was taken away meanwhile binds the team no longer. Raises ``Fenced`` if the lease is lost.
+    """
     # guard: new-portion-of-a-lead-is-for-its-team
-    if lead_id is not None and limits.team_used is not None and progress.has_new_portion:
+    if progress.has_new_portion:
         left = helper_allowance.left_for_team(limits, progress)
-        await database.call(team_budgets.renew, lead_id, left)
+        await database.call(team_budgets.renew, lease, left)
 
 
 def _dollars(amount: Decimal | None) -> float | None:

@@ -40,7 +40,7 @@ async def begin(
             with suppress(WorkspaceError):  # the helpers find the files of the fork, or none
                 await sandbox.workspace()
         await log.commit()  # the reply that starts them has used a part of the budget
-        left = helper_allowance.left_of(active.profile.limits, log.progress)
+        left = helper_allowance.left_for_helpers(active.profile.limits, log.progress)
         paused_by = await database.call(
             helper_wait.begin, log.lease, log.take_pending(), request, allowance=left
         )

@@ -240,7 +240,8 @@ class ConversationRun:
             await servers.begin_turn(settings, beside_secrets=has_secrets)
 
             limits, database = turn.profile.limits, self._resources.database
-            await give_team_anew(turn.lead_id, limits, log.progress, database)
+            if turn.lead_id is not None:
+                await give_team_anew(self.lease, limits, log.progress, database)
             team = RunTeamAccess(self._project_access, log, lambda: active.profile.limits)
 
             def new_toolbox() -> Toolbox:

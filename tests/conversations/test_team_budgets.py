@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -9,17 +11,28 @@ from django.db import transaction
 from django.utils import timezone
 
 from paca import events
+from paca.agents.services import agents
 from paca.conversations import budgets, store, team_budgets
 from paca.conversations.models import Conversation, ModelCall, Teammate
 from paca.engine import helper_allowance
 from paca.engine.budgets import Amounts, BudgetScope
+from paca.engine.helpers.requests import HelpersRequested, Piece
 from paca.engine.limits import TurnLimitReached, TurnLimits, TurnProgress
 from paca.engine.turn import ModelCallStarted
-from paca.worker import turn_limits
+from paca.worker import claim, helper_wait, turn_limits
+from paca.worker.database import Database
 from tests.conversations.team_desk import TeamDesk
 from tests.conversations.test_api_repeats import at_once
+from tests.projects.tools.conftest import run_without_loop
 
 pytestmark = pytest.mark.django_db
+
+
+class DirectDatabase:
+    """Calls in the thread of the test, whose transaction another one could not see."""
+
+    async def call(self, function: Any, *args: Any) -> Any:
+        return function(*args)
 
 
 def spend(conversation: Conversation, tokens: int, *, running: bool = False) -> None:
@@ -155,18 +168,79 @@ def test_teammate_is_not_given_what_another_one_has_used_since_their_lead_looked
     assert call_of(desk, bob.conversation, limits_of(bob), 4_000) == ""
 
 
-def test_new_portion_of_a_lead_is_for_a_teammate_at_work_too():
-    desk = TeamDesk(limit_tokens=5_000)
+@pytest.mark.parametrize("limit", ["limit_tokens", "limit_turn_tokens"])
+def test_new_portion_of_a_lead_is_for_a_teammate_at_work_too(limit: str):
+    desk = TeamDesk(**{limit: 5_000})
     ann = spawned(desk)
     family = budgets.family_of(ann.conversation)  # as its running turn has it
     spend(ann.conversation, 5_000)
     assert call_of(desk, ann.conversation, limits_of(ann), 1) != ""
     left = {"tokens": 2_000, "cost_usd": None}
     team_used = {"tokens": 5_000, "cost_usd": 0.0}
-    team_budgets.renew(desk.lead.pk, {**left, "conversation": left, "team_used": team_used})
+    renewed = {**left, "conversation": left if limit == "limit_tokens" else None}
+    team_budgets.renew(desk.leases[desk.lead.pk], {**renewed, "team_used": team_used})
     limits = turn_limits.read_limits(desk.team.world.agent.pk, family)
     assert call_of(desk, ann.conversation, limits, 2_001) != ""
     assert call_of(desk, ann.conversation, limits, 2_000) == ""
+
+
+def test_new_portion_is_refused_to_a_worker_that_has_lost_the_lead():
+    desk = TeamDesk(limit_tokens=5_000)
+    ann = spawned(desk)
+    left = helper_allowance.left_for_team(limits_of_lead(desk), TurnProgress())
+    before = Conversation.objects.get(pk=ann.conversation_id).allowance
+    lost = desk.leases[desk.lead.pk]
+    past = timezone.now() - timedelta(hours=1)
+    Conversation.objects.filter(pk=desk.lead.pk).update(lease_until=past)
+    [other] = claim.claim("other", lease_seconds=60, limit=1)
+    assert other.lease.conversation_id == desk.lead.pk
+    spend(desk.lead, 4_000)
+    with pytest.raises(store.Fenced):
+        team_budgets.renew(lost, left)
+    assert Conversation.objects.get(pk=ann.conversation_id).allowance == before
+
+
+def test_limit_that_is_taken_away_before_a_lead_goes_on_binds_its_team_no_longer():
+    desk = TeamDesk(limit_tokens=5_000)
+    ann = spawned(desk)
+    family = budgets.family_of(ann.conversation)  # as its running turn has it
+    spend(ann.conversation, 5_000)
+    agents.configure(desk.team.world.agent, by=desk.team.ada, limit_tokens=None)
+    give_team_anew(desk)
+    limits = turn_limits.read_limits(desk.team.world.agent.pk, family)
+    assert limits.shared == ()
+    assert call_of(desk, ann.conversation, limits, 10**6) == ""
+
+
+def give_team_anew(desk: TeamDesk) -> None:
+    """What a worker does when it begins a turn of the lead that has its budget again."""
+    progress = TurnProgress(has_new_portion=True)
+    lease = desk.leases[desk.lead.pk]
+    database = cast(Database, DirectDatabase())
+    run_without_loop(turn_limits.give_team_anew(lease, limits_of_lead(desk), progress, database))
+
+
+@pytest.mark.parametrize("limit", ["limit_tokens", "limit_turn_tokens"])
+def test_helpers_of_a_lead_and_its_team_cannot_pass_their_budget_together(limit: str):
+    desk = TeamDesk(**{limit: 5_000})
+    ann = spawned(desk)
+    spend(ann.conversation, 1_000)
+    helper = started_helper(desk)
+    spend(ann.conversation, 3_000)
+    limits = turn_limits.read_limits(helper.agent_id, budgets.family_of(helper))
+    assert call_of(desk, helper, limits, 1_001) == "team"
+    assert call_of(desk, helper, limits, 1_000) == ""
+
+
+def started_helper(desk: TeamDesk) -> Conversation:
+    """A helper that the lead waits for, at work."""
+    left = helper_allowance.left_for_helpers(limits_of_lead(desk), TurnProgress())
+    call_id = uuid4().hex
+    request = HelpersRequested(call_id, (Piece(kind="code", task="Write it."),))
+    called = events.ToolCalled(call_id=call_id, tool="delegate", arguments={})
+    helper_wait.begin(desk.leases[desk.lead.pk], [called], request, allowance=left)
+    desk.claim()
+    return Conversation.objects.get(parent_call=call_id)
 
 
 def test_turn_that_spawns_a_teammate_tells_what_is_left_of_each_budget():

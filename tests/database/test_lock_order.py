@@ -15,7 +15,7 @@ from paca import events
 from paca.agents import services as agents
 from paca.agents.models import Agent, AgentPlugin, McpServer
 from paca.agents.services import mcp_tools
-from paca.common.errors import Invalid
+from paca.common.errors import Invalid, NotFound
 from paca.conversations import push_attempts, store
 from paca.conversations import services as conversations
 from paca.conversations.models import (
@@ -26,7 +26,12 @@ from paca.conversations.models import (
 from paca.conversations.services import agent_status, check_ins, pull_requests
 from paca.engine.mcp.settings import OfferedTool, ServerOffer, ServerState
 from paca.projects.services import projects
-from paca.repositories.models import AgentRepositories, Repository, RepositoryAccess, WebhookDelivery
+from paca.repositories.models import (
+    AgentRepositories,
+    Repository,
+    RepositoryAccess,
+    WebhookDelivery,
+)
 from paca.repositories.services import repositories
 from paca.repositories.webhooks import PullRequestNews, Review
 from tests.conversations.team import Team
@@ -232,6 +237,21 @@ def test_repository_is_unlinked_while_an_agent_gets_it():
     unlinked, chosen = meet_at(here.repository, here.unlink, choose)
     assert unlinked.status_code == 204
     assert isinstance(chosen, Invalid)
+    assert not AgentRepositories.objects.exists()
+
+
+@pytest.mark.parametrize("first", ["choose", "retire"])
+def test_agent_is_retired_while_its_repositories_are_chosen(first: str):
+    here = Cloned()
+    choose = partial(repositories.set_access, here.team.world.agent, by=here.team.ada)
+    setting = choose(access=RepositoryAccess.CHOSEN, chosen=[here.repository])
+    take = partial(choose, access=RepositoryAccess.NONE)
+    retire = partial(agents.retire, Agent.objects.get(), by=here.team.world.user)
+    writers: list[Work] = [take, retire]
+    found = meet_at(setting, *(writers if first == "choose" else writers[::-1]))
+    taken, gone = found if first == "choose" else found[::-1]
+    assert isinstance(taken, AgentRepositories if first == "choose" else NotFound)
+    assert gone is None
     assert not AgentRepositories.objects.exists()
 
 

@@ -2227,6 +2227,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "new-portion-is-given-under-the-lease",
+        removed,
+        (f"{TEAM_BUDGETS}::test_new_portion_is_refused_to_a_worker_that_has_lost_the_lead",),
+    ),
+    Mutant(
+        "helpers-of-a-lead-share-with-its-team",
+        never,
+        (f"{TEAM_BUDGETS}::test_helpers_of_a_lead_and_its_team_cannot_pass_their_budget_together",),
+    ),
+    Mutant(
         "budget-of-a-team-counts-its-lead",
         value("NOTHING"),
         (
@@ -3091,6 +3101,26 @@ MUTANTS = (
         "unlink-waits-for-rows-of-a-repository",
         value("Repository.objects.filter(pk=repository_id)"),
         (f"{LOCK_ORDER}::test_repository_is_unlinked_while_a_push_is_recorded",),
+        on_services=True,
+    ),
+    Mutant(
+        "conversations-of-a-pull-request-before-its-repository",
+        value("Conversation.objects.all()"),
+        (
+            f"{LOCK_ORDER}::test_pull_request_of_two_conversations_is_merged_while_one_of_them_stores_a_push",
+        ),
+        on_services=True,
+    ),
+    Mutant(
+        "webhook-waits-for-an-unlink",
+        never,
+        (f"{LOCK_ORDER}::test_repository_is_unlinked_while_its_server_sends_a_webhook",),
+        on_services=True,
+    ),
+    Mutant(
+        "repositories-of-an-agent-are-chosen-under-its-lock",
+        removed,
+        (f"{LOCK_ORDER}::test_agent_is_retired_while_its_repositories_are_chosen",),
         on_services=True,
     ),
     Mutant(

@@ -140,7 +140,8 @@ def set_of_agent(agent: Agent, plugins: Sequence[Plugin], *, by: audit.HasActor 
     """Let the agent have these plugins and no others. What people have added to the agent stays.
 
     MCP servers of a plugin that is taken away go, those of a new one come without secrets, and their tools wait for
-    acceptance. The caller has locked the project and the agent. Raises ``PluginNotEnabled``, and ``Invalid`` if the agent cannot have one of the servers.
+    acceptance. The caller has locked the project and the agent. Raises ``PluginNotEnabled``, and ``Invalid`` if the
+    agent cannot have one of the servers.
     """
     tasks.lock_project(agent.project_id)
     enabled = set(

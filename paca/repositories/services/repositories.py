@@ -14,11 +14,13 @@ from django.utils import timezone
 
 from paca.accounts import audit
 from paca.agents import encryption
+from paca.agents import selectors as agent_selectors
 from paca.agents.models import Agent
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid
 from paca.common.text import to_storable
 from paca.projects.models import Project
+from paca.projects.services import tasks
 from paca.projects.signals import project_changed
 from paca.repositories.hosts.addresses import may_be_plain
 from paca.repositories.models import (
@@ -165,8 +167,12 @@ def set_access(
 ) -> AgentRepositories:
     """Say which repositories the agent may use. ``chosen`` counts with the access ``chosen`` only.
 
-    Raises ``Invalid`` if one of them is of another project or was unlinked meanwhile.
+    Raises ``Invalid`` if one of them is of another project or was unlinked meanwhile, and ``NotFound`` if the agent is
+    retired.
     """
+    tasks.lock_project(agent.project_id)
+    # guard: repositories-of-an-agent-are-chosen-under-its-lock
+    agent_selectors.get(agent.project, agent.pk, for_update=True)
     # guard: chosen-repositories-of-the-project
     if any(each.project_id != agent.project_id for each in chosen):
         raise Invalid(fields={"chosen": ["Choose repositories of the agent's project."]})

@@ -49,7 +49,7 @@ def spawn(
         trigger_type=TriggerType.TEAMMATE,
         triggered_by=actor,
         parent=lead,
-        parent_call=f"team:{lead.turn_number}",
+        parent_call=f"{budgets.SPAWNED_IN_TURN}{lead.turn_number}",
         piece=Teammate.objects.filter(lead=lead).count(),
         allowance=team_budgets.allowance_of(allowance, lead.pk),
         read_only=read_only,
