@@ -1,5 +1,6 @@
 """A budget that conversations share, in a whole journey: refused, named, raised, and gone on with."""
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -44,6 +45,7 @@ def test_budget_of_a_day_pauses_before_any_call_until_a_person_raises_it(flow):
 
 
 def test_lead_that_is_continued_at_its_budget_has_a_team_that_works_again(tmp_path):
+    lead_has_answered = threading.Event()
     with Flow(tmp_path, limit_concurrent=4, teams=True, limit_tokens=150_000) as flow:
         flow.model.script(
             [
@@ -57,13 +59,15 @@ def test_lead_that_is_continued_at_its_budget_has_a_team_that_works_again(tmp_pa
         )
         flow.model.script(
             [
-                taking(50_000, calls(list_team={})),
+                taking(50_000, calls(list_team={})).after(lead_has_answered),
                 taking(86_000, says("First.")),
                 taking(5_000, says("Again.")),
             ],
             to="tester",
         )
         conversation = flow.begin("Lead a team")
+        wait_until(lambda: "Ann works." in conversation.answers)
+        lead_has_answered.set()
         wait_until(lambda: conversation.status == "paused/token_budget")
         [paused] = conversation.event_data("conversation.paused")
         assert paused["budget"] == "conversation"

@@ -2223,7 +2223,7 @@ MUTANTS = (
         "new-portion-of-a-lead-is-for-its-team",
         never,
         (
-            "tests/flows/test_budgets.py::test_lead_that_is_continued_at_its_budget_has_a_team_that_works_again",
+            f"{TEAM_BUDGETS}::test_limit_that_is_taken_away_before_a_lead_goes_on_binds_its_team_no_longer",
         ),
     ),
     Mutant(

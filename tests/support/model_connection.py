@@ -14,6 +14,7 @@ from tests.support.model_script import Raw, Scripted
 if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
 
+LONGEST_HOLD_SECONDS = 60
 HTML = b"<!doctype html><html><body><h1>Sign in to the guest network</h1></body></html>"
 
 
@@ -136,6 +137,8 @@ class Connection(asyncio.Protocol):
         if isinstance(reply, Raw):
             await self.raw(reply)
             return
+        if reply.held_by is not None:
+            assert await asyncio.to_thread(reply.held_by.wait, LONGEST_HOLD_SECONDS), "never let go"
         dialect = self.dialect
         if reply.fault in dialect.HTTP_ERRORS:
             status, kind, message = dialect.HTTP_ERRORS[reply.fault]

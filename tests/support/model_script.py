@@ -1,6 +1,7 @@
 """Replies of the scripted model, without a provider's dialect: texts, calls, pace and faults."""
 
 import re
+import threading
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -61,6 +62,7 @@ class Scripted:
     first_token_ms: float = 0
     input_tokens: int = 0
     cost_usd: float | None = None  # what the server says that it cost, as OpenRouter does
+    held_by: threading.Event | None = None  # the reply begins when a test has set it
 
     def __add__(self, other: "Scripted") -> "Scripted":
         return replace(
@@ -73,6 +75,10 @@ class Scripted:
     def slowly(self, *, tps: float = 0, ftd: float = 0) -> Self:
         """The same reply, with ``tps`` tokens a second and the first one after ``ftd`` milliseconds."""
         return replace(self, tokens_per_second=tps, first_token_ms=ftd)
+
+    def after(self, event: threading.Event) -> Self:
+        """The same reply, not before the event is set."""
+        return replace(self, held_by=event)
 
     def costing(self, dollars: float) -> Self:
         return replace(self, cost_usd=dollars)
