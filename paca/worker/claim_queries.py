@@ -100,13 +100,17 @@ def _has_place_beside(others: QuerySet[Conversation], **facts: Any) -> Q:
 def _claimable(version: int | Parameter) -> QuerySet[Conversation]:
     """Conversations without a worker that a worker of this version knows how to run.
 
-    Work that the agent was unassigned from is left out: it is about to be stopped.
+    Work that the agent was unassigned from is left out: it is about to be stopped. So are helpers and teammates that
+    have not begun while a pause waits for the conversation that started them to end its step.
     """
     unassigned = PendingTrigger.objects.filter(
         kind=PendingKind.TASK_UNASSIGNED, agent=OuterRef("agent"), task=OuterRef("task")
     )
     # guard: unassigned-work-is-not-begun
     found = Conversation.objects.claimable().filter(~Exists(unassigned.order_by()))
+    pauses = Trigger.objects.new_pauses().filter(conversation=OuterRef("parent"))
+    # guard: helper-does-not-begin-under-a-pause
+    found = found.exclude(Q(status=ConversationStatus.QUEUED) & Exists(pauses.order_by()))
     # guard: older-worker-claims-what-it-knows
     return found.filter(Q(least_worker__isnull=True) | Q(least_worker__lte=version))
 

@@ -11,9 +11,15 @@ from django.db import transaction
 from paca import events
 from paca.agents.models import AgentStatus
 from paca.conversations import store
-from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
+from paca.conversations.models import (
+    ControlCommand,
+    Conversation,
+    Trigger,
+    TriggerState,
+    TriggerType,
+)
 from paca.conversations.models.inbox import TriggerQuerySet
-from paca.conversations.services import agent_pauses, answers, background, helpers
+from paca.conversations.services import agent_pauses, answers, background, helpers, pauses
 from paca.conversations.services.inbox import REVIEW, queue_for_waiting_messages
 from paca.conversations.services.teams import settling
 from paca.conversations.store import Lease
@@ -81,7 +87,11 @@ def end_turn(
         are_held = any(_are_held(waiting, each) for each in (commands.pause, commands.stop))
         goes_on = waiting.exists() and not are_held
         publish(conversation_id, number, outcome, goes_on=goes_on)
-    return _finish(lease, outcome, commands, next_turn=number + 1, by=by)
+    goes_on = _finish(lease, outcome, commands, next_turn=number + 1, by=by)
+    if commands.pause is not None and parent_id is None:
+        lead = Conversation.objects.select_related("agent").get(pk=conversation_id)
+        pauses.follow_lead(lead, commands.pause)
+    return goes_on
 
 
 def publish(conversation_id: UUID, turn: int, outcome: TurnOutcome, *, goes_on: bool) -> None:
@@ -198,9 +208,11 @@ def _end_of_paused_messages(outcome: TurnOutcome, commands: EndingCommands) -> i
 
 
 def _are_held(waiting: TriggerQuerySet, command: Trigger | None) -> bool:
-    """Whether no message that waits leaves this pause or stop: each is older, or a review, which comes from outside."""
+    """Whether no message that waits ends this pause or stop: each is older, a review from outside, or of the team."""
     # guard: review-leaves-no-pause
     leaving = waiting.exclude(kind=REVIEW)
+    # guard: team-leaves-no-pause
+    leaving = leaving.exclude(kind=TriggerType.TEAMMATE)
     return command is not None and not leaving.filter(event_seq__gt=command.event_seq).exists()
 
 

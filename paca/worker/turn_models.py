@@ -8,7 +8,7 @@ from uuid import UUID
 from paca.agents.models import Agent, KeySource
 from paca.agents.services import model_keys
 from paca.common.secret_removal import SecretMask
-from paca.conversations.models import ControlCommand, Conversation, Trigger
+from paca.conversations.models import Conversation, Trigger
 from paca.engine.turn import AgentProfile
 from paca.worker import model_profiles
 from paca.worker.agent_model import AgentModels, ModelSetup
@@ -53,11 +53,7 @@ def models_of(
 
 def beginner_of(conversation: Conversation) -> Beginner:
     """The person who has caused everything that the running turn answers."""
-    found = Trigger.objects.filter(
-        conversation=conversation.pk,
-        turn=conversation.turn_number,
-        control__in=(ControlCommand.NONE, ControlCommand.INTERRUPT),
-    )
+    found = Trigger.objects.of_turn(conversation)
     columns = ("actor_id", "actor__user_id", "actor__user__is_active", "actor__deleted_at")
     rows = list(found.order_by().values_list(*columns).distinct()[:2])
     # guard: key-of-a-person-needs-one-beginner

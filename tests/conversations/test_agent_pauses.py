@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from paca import events
+from paca.agents.models import Agent
 from paca.conversations import agent_impact
 from paca.conversations.models import Conversation, Trigger
-from paca.conversations.services import helpers
+from paca.conversations.services import agent_status, helpers
 from paca.engine.helpers.requests import HelpersRequested, Piece
 from paca.engine.turn import TurnOutcome
-from paca.worker import claim, helper_wait, turn_end
+from paca.worker import claim, helper_wait, turn_end, turn_models
 from tests.conversations.chat import CALL, Chat
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +73,20 @@ def test_turn_that_obeys_a_pause_which_was_taken_back_meanwhile_goes_on(chat: Ch
     assert claimed() == [str(lease.conversation_id)]
 
 
+def test_turn_that_goes_on_with_its_agent_uses_the_key_of_the_person_who_began_it(
+    chat: Chat,
+) -> None:
+    lease = chat.start_turn(chat.start("Running")["conversation"])
+    change(chat, "paused", "immediate")
+    turn_end.end_turn(lease, [], PAUSED, steps=1)
+    agent = Agent.objects.get(pk=chat.world.agent.pk)
+    agent_status.change(agent, status="active", mode="graceful", by=None)
+    assert claimed() == [str(lease.conversation_id)]
+    again = chat.row(lease.conversation_id)
+    assert again.turn_number == 2
+    assert turn_models.beginner_of(again).user_id == chat.world.user.pk
+
+
 # --- helpers ----------------------------------------------------------------------------------------
 
 
@@ -111,6 +126,15 @@ def test_immediate_pause_reaches_helpers_and_they_go_on_with_the_agent(chat: Cha
     assert rows == ["paused", "paused", "paused"]
     assert claimed() == []
     change(chat, "active")
+    assert claimed() == [str(parent.pk)]
+    helpers.go_on(chat.row(parent.pk))
+    assert set(claimed()) == {str(first.pk), str(second.pk)}
+    assert turn_models.beginner_of(chat.row(first.pk)).user_id == chat.world.user.pk
+
+
+def test_helper_does_not_begin_while_its_conversation_is_about_to_pause(chat: Chat) -> None:
+    parent, _ = waits_for_helpers(chat)
+    assert chat.api.post(chat.url(parent.pk, "pause/")).status_code == 202
     assert claimed() == [str(parent.pk)]
 
 

@@ -2184,6 +2184,36 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "pause-of-a-lead-that-has-answered-is-over",
+        never,
+        (f"{TEAM_PAUSES}::test_pause_that_a_lead_has_answered_before_is_over_for_its_team",),
+    ),
+    Mutant(
+        "pause-of-a-lead-reaches-who-began-meanwhile",
+        never,
+        (f"{TEAM_PAUSES}::test_teammate_that_began_as_the_lead_was_paused_pauses_too",),
+    ),
+    Mutant(
+        "helper-does-not-begin-under-a-pause",
+        removed,
+        (f"{TEAM_PAUSES}::test_teammate_that_the_last_step_spawns_begins_with_the_lead",),
+    ),
+    Mutant(
+        "team-leaves-no-pause",
+        removed,
+        (f"{TEAM_PAUSES}::test_report_of_a_teammate_does_not_end_the_pause_of_its_lead",),
+    ),
+    Mutant(
+        "teammate-that-shuts-down-does-not-go-on",
+        never,
+        (f"{TEAM_PAUSES}::test_teammate_that_was_asked_to_end_does_not_go_on_after_a_pause",),
+    ),
+    Mutant(
+        "pause-of-an-agent-outlives-a-resume-of-its-lead",
+        always,
+        (f"{TEAM_PAUSES}::test_teammate_obeys_a_pause_of_its_agent_although_its_lead_is_resumed",),
+    ),
+    Mutant(
         "teammate-rests-while-its-lead-is-paused",
         value("works"),
         (f"{TEAM_PAUSES}::test_pause_of_a_lead_reaches_its_team_which_goes_on_with_it",),

@@ -36,6 +36,17 @@ class TriggerQuerySet(models.QuerySet["Trigger"]):
         movable = self.filter(state__in=statuses_before(to, TRIGGER_MOVES))
         return movable.update(state=to, **changes)
 
+    def new_pauses(self) -> TriggerQuerySet:
+        """The pauses that no turn has obeyed."""
+        return self.filter(control=ControlCommand.PAUSE, state=TriggerState.NEW)
+
+    def of_turn(self, conversation: Conversation) -> TriggerQuerySet:
+        """What the newest turn of a conversation answers."""
+        answered = (ControlCommand.NONE, ControlCommand.INTERRUPT)
+        return self.filter(
+            conversation=conversation, turn=conversation.turn_number, control__in=answered
+        )
+
 
 class Trigger(BaseModel):
     """A message to answer, a request to continue, or a control command to a running turn.

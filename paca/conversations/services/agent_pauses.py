@@ -18,8 +18,9 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.conversations.services import background, lifecycle
+from paca.conversations.services import background, lifecycle, pauses
 from paca.conversations.services.inbox import HasName, add_trigger
+from paca.projects.models import Member
 
 # The kind of the pause that a conversation gets from a change of its agent's status.
 PAUSED_BY_STATUS = "agent_paused"
@@ -41,19 +42,14 @@ def end_turns(agent: Agent, status: str, *, by: HasName | None) -> None:
     for conversation in active.top_level().for_update():
         # What a person pauses at the same time does not go on with the agent.
         # guard: pause-of-a-person-stays
-        if _is_being_paused(conversation):
+        if pauses.is_due(conversation):
             continue
-        lifecycle.add_pause(conversation, PAUSED_BY_STATUS, by=name)
+        pauses.add(conversation, PAUSED_BY_STATUS, by=name)
     # Of a lead that has answered, and works no more itself.
     # guard: pause-of-an-agent-reaches-its-teams
     for mate in active.filter(trigger_type=TriggerType.TEAMMATE).for_update():
-        if not _is_being_paused(mate):
+        if not pauses.is_due(mate):
             add_trigger(mate, PAUSED_BY_STATUS, by=name, control=ControlCommand.PAUSE)
-
-
-def _is_being_paused(conversation: Conversation) -> bool:
-    pauses = Trigger.objects.filter(conversation=conversation, control=ControlCommand.PAUSE)
-    return pauses.filter(state=TriggerState.NEW).exists()
 
 
 @transaction.atomic
@@ -87,8 +83,15 @@ def go_on_after_turn(conversation_id: UUID) -> None:
 def _resume(conversation: Conversation, *, by: HasName) -> None:
     if conversation.reason != "by_person":
         return
-    pauses = Trigger.objects.filter(conversation=conversation, control=ControlCommand.PAUSE)
-    newest = pauses.order_by("-created_at").values_list("kind", flat=True).first()
+    given = Trigger.objects.filter(conversation=conversation, control=ControlCommand.PAUSE)
+    newest = given.order_by("-created_at").values_list("kind", flat=True).first()
     if newest == PAUSED_BY_STATUS:
         with tolerated("a conversation goes on with its agent"), transaction.atomic():
-            lifecycle.resume(conversation, by=by)
+            lifecycle.requeue(conversation, by=by, actor=_beginner_of(conversation))
+
+
+def _beginner_of(conversation: Conversation) -> Member | None:
+    """The member who alone has begun the turn that was paused."""
+    answered = Trigger.objects.of_turn(conversation).order_by()
+    actors = list(answered.values_list("actor", flat=True).distinct()[:2])
+    return Member.objects.filter(pk=actors[0]).first() if len(actors) == 1 else None

@@ -148,10 +148,11 @@ def _start_one(
 
 def go_on(parent: Conversation) -> None:
     """Let the helpers work again that paused with the conversation, in the caller's transaction."""
-    paused = Conversation.objects.select_related("agent").filter(_paused_with(), parent=parent)
-    for child in paused.filter(settled_at=None).for_update():
+    rows = Conversation.objects.select_related("agent", "triggered_by")
+    paused = rows.filter(_paused_with(), parent=parent, settled_at=None)
+    for child in paused.for_update():
         store.append(child.pk, events.ConversationQueued(trigger=CONTINUE))
-        add_trigger(child, CONTINUE, by="", source=SOURCE)
+        add_trigger(child, CONTINUE, by="", source=SOURCE, actor=child.triggered_by)
 
 
 # --- ends -----------------------------------------------------------------------------------------

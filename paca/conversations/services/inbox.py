@@ -96,6 +96,8 @@ def add_message(
     if title and not current.title:
         new_events.append(events.TitleChanged(title=title))
     if not is_busy(current):
+        if current.status == ConversationStatus.PAUSED and not held:
+            take_back_pauses(current)
         new_events.append(events.ConversationQueued(trigger=message.trigger, by=by, held=held))
     elif not held:
         new_events += start_held(current, message.trigger, by=by)
@@ -216,6 +218,17 @@ def queue_for_waiting_messages(conversation_id: UUID) -> None:
         current.id, events.ConversationQueued(trigger=oldest.kind, by=oldest.by, held=held)
     )
     _wake_on_commit(current, oldest)
+
+
+def take_back_pauses(lead: Conversation) -> None:
+    """Let the helpers and teammates of a locked conversation work on that have not obeyed its pause: it goes on itself.
+
+    While its agent is paused they pause nevertheless.
+    """
+    children = Conversation.objects.filter(parent=lead).values("pk")
+    # guard: pause-of-an-agent-outlives-a-resume-of-its-lead
+    if lead.agent.status == Agent.Status.ACTIVE:
+        Trigger.objects.new_pauses().filter(conversation__in=children).move(TriggerState.DONE)
 
 
 def discard_new_triggers(current: Conversation) -> None:

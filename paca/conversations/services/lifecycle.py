@@ -30,7 +30,7 @@ from paca.conversations.models.statuses import (
     ENDED_STATUSES,
     UNFINISHED_STATUSES,
 )
-from paca.conversations.services import background, helpers, waits
+from paca.conversations.services import background, helpers, pauses, waits
 from paca.conversations.services.inbox import (
     HasName,
     add_trigger,
@@ -40,6 +40,7 @@ from paca.conversations.services.inbox import (
     is_busy,
     lock,
     start_held,
+    take_back_pauses,
 )
 from paca.projects.models import ActivityKind, Doc, Member, Task
 from paca.projects.services import timeline
@@ -233,23 +234,7 @@ def pause(conversation: Conversation, *, by: Member) -> None:
     current = lock(conversation)
     if current.status not in ACTIVE_STATUSES:
         raise Conflict("Only a running conversation can be paused.")
-    add_pause(current, "pause", by=by.name, actor=by)
-
-
-def add_pause(current: Conversation, kind: str, *, by: str, actor: Member | None = None) -> None:
-    """Let a locked conversation that is active end its step and pause, with its team, and its helpers if it waits for them.
-
-    Those that wait for a worker do not begin, because the conversation is paused. Its team goes on with it, see
-    ``teams.settling``. ``kind`` is the cause, and ``by`` the name of a person.
-    """
-    waited = current.waits_for_helpers
-    if waited:
-        helpers.release(current, cause="pause", by=by)
-    at_work = [each for each in helpers.unfinished(current) if each.status in ACTIVE_STATUSES]
-    # guard: pause-of-a-lead-reaches-its-team
-    paused = [each for each in at_work if waited or each.trigger_type == TriggerType.TEAMMATE]
-    for each in (current, *paused):
-        add_trigger(each, kind, by=by, control=ControlCommand.PAUSE, actor=actor)
+    pauses.add(current, "pause", by=by.name, actor=by)
 
 
 @transaction.atomic
@@ -262,7 +247,7 @@ def resume(conversation: Conversation, *, by: HasName) -> None:
     current = lock(conversation)
     if current.status != ConversationStatus.PAUSED:
         raise Conflict("This conversation is not paused.")
-    _requeue(current, by)
+    requeue(current, by=by, actor=by if isinstance(by, Member) else None)
 
 
 @transaction.atomic
@@ -284,18 +269,24 @@ def continue_(
         return
     # guard: continue-starts-held-work
     if current.waits_for_start or not is_busy(current):
-        _requeue(current, by, source=source, key=key)
+        requeue(current, by=by, actor=by, source=source, key=key)
 
 
-def requeue_teammate(mate: Conversation) -> None:
-    """Let a locked teammate go on that was paused with its lead or its agent, in the caller's transaction."""
-    _requeue(mate, mate.agent)
+def requeue(
+    current: Conversation,
+    *,
+    by: HasName,
+    actor: Member | None,
+    source: str = "api",
+    key: str = "",
+) -> None:
+    """Queue a locked conversation again, and take back what its helpers and team have not obeyed of its pause.
 
-
-def _requeue(current: Conversation, by: HasName, *, source: str = "api", key: str = "") -> None:
+    ``actor`` is the member whose turn it is, for their key: of one that goes on by itself, who began it.
+    """
     check_agent_available(current.agent)
     check_subject(current)
     queued = events.ConversationQueued(trigger=CONTINUE, by=by.name)
     store.append(current.id, *(start_held(current, CONTINUE, by=by.name) or [queued]))
-    actor = by if isinstance(by, Member) else None
+    take_back_pauses(current)
     add_trigger(current, CONTINUE, by=by.name, source=source, key=key, actor=actor)

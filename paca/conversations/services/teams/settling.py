@@ -21,7 +21,6 @@ from paca.common.best_effort import tolerated
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
 from paca.conversations.models import (
-    ControlCommand,
     Conversation,
     ConversationStatus,
     StopReason,
@@ -32,7 +31,6 @@ from paca.conversations.models import (
     TeamRequestKind,
     TeamRequestState,
     Trigger,
-    TriggerState,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services import lifecycle
@@ -88,20 +86,21 @@ def _is_due(idle_since: Parameter) -> Q:
     takes = Q(lead__agent__status=Agent.Status.ACTIVE, lead__agent__deleted_at=None)
     takes &= ~Q(lead__plan_mode=True)
     idle = Q(conversation__finished_at__lte=idle_since)
-    # While the lead is paused its team rests: nothing begins, and nobody is sent away.
-    acts = ~Q(lead__status=ConversationStatus.PAUSED)
-    due = ended | news | (acts & (free & takes | ~free & idle))
+    due = ended | news | (~_rests() & (free & takes | ~free & idle))
     return ~Q(stopping="") | ~PAUSED_WITH_OTHERS & due | PAUSED_WITH_OTHERS & _goes_on()
+
+
+def _rests() -> Q:
+    """The condition that the team rests, for its lead is paused or ends its last step: nothing begins, nobody is sent away."""
+    pauses = Trigger.objects.new_pauses().filter(conversation=OuterRef("lead"))
+    return Q(lead__status=ConversationStatus.PAUSED) | Q(Exists(pauses.order_by()))
 
 
 def _goes_on() -> Q:
     """The condition that a teammate goes on which was paused with its lead or its agent."""
-    pauses = Trigger.objects.filter(
-        conversation=OuterRef("lead"), control=ControlCommand.PAUSE, state=TriggerState.NEW
-    )
     works = Q(lead__agent__status=Agent.Status.ACTIVE, lead__agent__deleted_at=None)
     # guard: teammate-rests-while-its-lead-is-paused
-    return works & ~Q(lead__status=ConversationStatus.PAUSED) & ~Q(Exists(pauses.order_by()))
+    return works & ~_rests()
 
 
 DUE_LEADS = Select(
@@ -117,10 +116,14 @@ def _idle_since(now: datetime) -> datetime:
 
 @dataclass(slots=True)
 class _Team:
-    """A locked team at ``now``. ``has_tasks``: no teammate has found the plan without a free task yet."""
+    """A locked team at ``now``. ``rests`` as in ``_rests``.
+
+    ``has_tasks``: no teammate has found the plan without a free task yet.
+    """
 
     lead: Conversation
     now: datetime
+    rests: bool
     has_tasks: bool = True
 
 
@@ -141,6 +144,12 @@ class _Member:
         """As ``PAUSED_WITH_OTHERS``."""
         paused = (ConversationStatus.PAUSED, "by_person")
         return (self.child.status, self.child.reason) == paused
+
+    @property
+    def shuts_down(self) -> bool:
+        """Whether it has agreed to end, or has not answered in time."""
+        ends = (TeamRequestState.EXPIRED, TeamRequestState.APPROVED)
+        return any(self.has(TeamRequestKind.SHUTDOWN, each) for each in ends)
 
     @property
     def may_work(self) -> bool:
@@ -171,8 +180,8 @@ def settle(lead_id: UUID, *, now: datetime) -> None:
     lead = rows.filter(pk=lead_id, deleted_at=None).first()
     if lead is None:
         return
-    team = _Team(lead, now)
     mates = Teammate.objects.live().filter(lead=lead).order_by("created_at", "pk")
+    team = _Team(lead, now, rests=mates.filter(_rests()).exists())
     children = {each.pk: each for each in rows.filter(teammate__in=mates.values("pk"))}
     for mate in mates.prefetch_related("requests"):
         mate.lead, mate.conversation = lead, children[mate.conversation_id]
@@ -191,17 +200,25 @@ def _expire(member: _Member, now: datetime) -> None:
         protocols.resolve(member.mate, kind, TeamRequestState.EXPIRED, "", now=now)
         # guard: shutdown-without-an-answer-stops
         if member.child.status in BUSY and kind == TeamRequestKind.SHUTDOWN:
-            lifecycle.stop_locked(member.child, reason=StopReason.SHUTDOWN, by="")
-            member.child.refresh_from_db(fields=["status"])
+            _stop_at_shutdown(member)
+
+
+def _stop_at_shutdown(member: _Member) -> None:
+    lifecycle.stop_locked(member.child, reason=StopReason.SHUTDOWN, by="")
+    member.child.refresh_from_db(fields=["status", "reason"])
 
 
 def _settle_one(member: _Member, team: _Team) -> None:
     """What follows for a teammate that does not work: it is told a decision, ends, claims a task, or stays idle."""
     mate, lead = member.mate, team.lead
+    # guard: teammate-that-shuts-down-does-not-go-on
+    if member.is_paused_with_others and member.shuts_down:
+        _stop_at_shutdown(member)
     # guard: teammate-that-is-paused-does-not-end
     if member.is_paused_with_others and not mate.stopping:
         if Teammate.objects.filter(_goes_on(), pk=mate.pk).exists():
-            lifecycle.requeue_teammate(member.child)
+            child = member.child
+            lifecycle.requeue(child, by=child.agent, actor=child.triggered_by)
         return
     report = _close_turn(member, team.now)
     why = _end_of(member, team)
@@ -236,23 +253,19 @@ def _end_of(member: _Member, team: _Team) -> TeammateEnd | None:
     # guard: stopped-teammate-ends
     if member.mate.stopping:
         return TeammateEnd.STOPPED
-    shutdown, review = TeamRequestKind.SHUTDOWN, TeamRequestKind.PLAN_REVIEW
-    if member.has(shutdown, TeamRequestState.EXPIRED) or member.has(
-        shutdown, TeamRequestState.APPROVED
-    ):
+    if member.shuts_down:
         return TeammateEnd.SHUTDOWN
     if (why := ENDS.get(ConversationStatus(member.child.status))) is not None:
         return why
-    if member.has(review, TeamRequestState.EXPIRED):
+    if member.has(TeamRequestKind.PLAN_REVIEW, TeamRequestState.EXPIRED):
         return TeammateEnd.UNREVIEWED
     return TeammateEnd.IDLE if _is_idle_too_long(member, team) else None
 
 
 def _is_idle_too_long(member: _Member, team: _Team) -> bool:
     limit, lead, ended_at = _idle_since(team.now), team.lead, member.child.finished_at
-    rests = lead.status == ConversationStatus.PAUSED
     waits = member.has(TeamRequestKind.PLAN_REVIEW, TeamRequestState.OPEN)
-    if rests or waits or ended_at is None or ended_at > limit:
+    if team.rests or waits or ended_at is None or ended_at > limit:
         return False
     # After a pause of the lead the time begins anew.
     if lead.started_at is not None and lead.started_at > limit:
@@ -291,7 +304,7 @@ def _claim(member: _Member, team: _Team) -> bool:
     """Let an idle teammate claim the next task; whether there was one."""
     lead = team.lead
     # guard: paused-lead-gives-no-tasks
-    if lead.status == ConversationStatus.PAUSED:
+    if team.rests:
         return False
     # guard: team-of-a-paused-agent-takes-no-task
     if lead.agent.status != Agent.Status.ACTIVE or lead.agent.deleted_at is not None:
