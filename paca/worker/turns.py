@@ -236,8 +236,7 @@ class ConversationRun:
             # A server may do anything, also when it starts: a read-only run connects none.
             sandbox.use_variables(turn.sandbox.variables)
             settings = () if turn.read_only else await self._mcp_servers.settings()
-            has_secrets = bool(turn.sandbox.variables.secrets)
-            await servers.begin_turn(settings, beside_secrets=has_secrets)
+            await servers.begin_turn(settings, beside_secrets=bool(turn.sandbox.variables.secrets))
 
             limits, database = turn.profile.limits, self._resources.database
             if turn.lead_id is not None:
