@@ -186,6 +186,17 @@ def test_words_typed_while_a_doc_is_saved_stay(board: Page) -> None:
     expect(board.get_by_role("textbox", name="Text")).to_have_value("First. Second.")
 
 
+def test_comment_that_is_sent_while_another_is_on_its_way_follows_it(task: Page) -> None:
+    field = task.get_by_role("combobox", name="Comment")
+    slow = SlowAnswers(task, "POST")
+    for text in ("One", "Two"):
+        field.fill(text)
+        task.keyboard.press("Control+Enter")
+    slow.release(task)
+    expect(task.locator(".comment-body")).to_have_text(["One", "Two"])
+    expect(field).to_have_value("")
+
+
 def test_link_to_a_comment_shows_it(task: Page) -> None:
     for number in range(8):
         task.get_by_role("combobox", name="Comment").fill(f"Comment {number}\n\n\n- a\n- b")

@@ -34,7 +34,7 @@ export class AnswerOrder {
 
   /**
    * Write by `ask()`, hand the answer to `take(answer)` and give it. If another answer was taken meanwhile, this one
-   * may be older: then the object is read again by `reread()`. Throws what `ask` and `take` throw.
+   * may be older: then the object is read again by `reread()`, if given. Throws what `ask` and `take` throw.
    */
   async write(ask, take, reread) {
     const [newest, renewals] = [this.#newest, this.#renewals];
@@ -42,7 +42,7 @@ export class AnswerOrder {
     const isFirst = newest === this.#newest && renewals === this.#renewals;
     this.renew();
     take(answer);
-    if (!isFirst) await withoutError(reread);
+    if (!isFirst && reread) await withoutError(reread);
     return answer;
   }
 }

@@ -137,7 +137,9 @@ class ApiForm {
       this.#showChanges();
     }));
     addEventListener("beforeunload", this.#leaving);
-    if (this.#changed.length) this.#showChanges(); // what was typed before this script ran
+    // What was typed before this script ran. After a reload the browser itself has put values back.
+    const [opened] = performance.getEntriesByType("navigation");
+    if (opened.type === "navigate" && this.#changed.length) this.#showChanges();
   }
 
   get #changed() {

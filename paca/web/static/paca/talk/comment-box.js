@@ -17,6 +17,7 @@ export class CommentBox {
   #key;
   #text;
   #action = newClientId(); // the same for each attempt to send the same words, so that they are stored once
+  #isWanted = false; // other words were sent off while these are on their way
   #mention = null; // {start, query, found, index}
   #send;
 
@@ -43,6 +44,7 @@ export class CommentBox {
 
   async #submitted() {
     const text = this.#text.trim();
+    this.#isWanted = this.busy;
     if (!text || this.busy) return;
     this.busy = true;
     this.error = "";
@@ -54,10 +56,12 @@ export class CommentBox {
       if (!error.status && error.code !== "offline") throw error;
       if (error.status && error.status < 500) this.#action = newClientId();
       this.#refused(error); // the words stay
+      this.#isWanted = false;
     } finally {
       this.busy = false;
       this.#host.update();
     }
+    if (this.#isWanted) await this.#submitted();
   }
 
   // What was typed while the words were sent is not sent yet.

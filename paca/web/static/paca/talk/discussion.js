@@ -66,7 +66,7 @@ export class Discussion {
   async #add(text, parent, action) {
     await this.#order.write(() => call("POST", this.#url, { text, parent }, { idempotencyKey: action }), (made) => {
       if (!this.comments.some(({ id }) => id === made.id)) this.comments = [...this.comments, made];
-    }, () => this.load());
+    });
   }
 
   async #edit({ id, updated_at: since }, text) {
