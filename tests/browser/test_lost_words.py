@@ -238,11 +238,15 @@ def test_comment_that_was_changed_in_another_window_shows_both_texts(
 def test_description_whose_answer_is_lost_is_no_conflict(task: Page, watched) -> None:
     describe(task, "Stored, but not told")
     lost = lose_answer(task, "PATCH")
-    task.keyboard.press("Control+s")
-    expect(task.locator(".notice-bad")).to_contain_text("does not answer")
+    with task.expect_event("requestfailed"):
+        task.keyboard.press("Control+s")
     assert lost.is_set()
-    task.keyboard.press("Control+s")
-    expect(task.locator(".task-in > .prose")).to_have_text("Stored, but not told")
+    notice, stored = task.locator(".notice-bad"), task.locator(".task-in > .prose")
+    # A page whose socket is ready only now saves again by itself.
+    expect(notice.or_(stored).first).to_be_visible()
+    if notice.is_visible():
+        task.keyboard.press("Control+s")
+    expect(stored).to_have_text("Stored, but not told")
     watched.leave_out(412)
     watched.leave_out("ERR_FAILED")
 
